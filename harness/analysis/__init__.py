@@ -1,0 +1,1 @@
+"""From records to numbers, tables and figures. Reads records and manifests; runs nothing."""

@@ -1,0 +1,61 @@
+"""The table that a run ends with, for reading in a terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+HEADER = ("schedule", "W", "n", "tokens/s", "tokens/NFE", "ms/NFE", "accuracy")
+RATIO_HEADER = ("tokens/s", "tokens/NFE", "time/NFE")
+DASH = "-"
+
+
+def closing_table(summary: Mapping[str, Any], expected: int) -> str:
+    """Rates of each schedule and their ratios to Linear-SS.
+
+    Args:
+      summary: from `harness.analysis.summary`.
+      expected: responses that each schedule should have, skipped ones included; fewer are marked PARTIAL.
+    """
+    compared = any("ratios_to_linear" in totals for totals in summary["schedules"].values())
+    rows = [(*HEADER, *(f"{name} x linear" for name in RATIO_HEADER))] if compared else [HEADER]
+    for name, totals in summary["schedules"].items():
+        row = (
+            name,
+            str(totals["width"] or DASH),
+            str(totals["responses"]),
+            _number(totals["throughput"], "{:.1f}"),
+            _number(totals["tokens_per_nfe"], "{:.2f}"),
+            _number(totals["time_per_nfe_s"], "{:.2f}", scale=1000),
+            _number(totals["accuracy"], "{:.1f} %", scale=100),
+        )
+        if compared:
+            row += tuple(_number(value, "{:.3f}") for value in totals["ratios_to_linear"].values())
+        rows.append(row)
+    lines = _aligned(rows)
+    if summary["agreement"]:
+        agreement = summary["agreement"]
+        lines.append(
+            f"identical token ids across schedules: {agreement['identical']} of {agreement['compared']} responses"
+        )
+    skipped = summary["skipped"]
+    if skipped:
+        shown = ", ".join(skipped[:5]) + (", ..." if len(skipped) > 5 else "")
+        lines.append(f"PARTIAL: {len(skipped)} prompts skipped, too long for the context: {shown}")
+    fewest = min((t["responses"] for t in summary["schedules"].values()), default=0)
+    if fewest + len(skipped) < expected:
+        lines.append(f"PARTIAL: {fewest} of {expected} responses for each schedule so far")
+    return "\n".join(lines)
+
+
+def _number(value: float | None, form: str, scale: float = 1.0) -> str:
+    return DASH if value is None else form.format(value * scale)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]

@@ -1,0 +1,74 @@
+"""The only module that reads a clock. Wall time is synchronized with the device; model time costs no extra syncs."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from schedules.call import Call, Model, Output
+from schedules.decoding import Response
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one response.
+
+    Attributes:
+      wall_s: from before the prompt is handed to the model to after the last token, device-synchronized.
+      model_s: the part of it inside forward passes.
+    """
+
+    wall_s: float
+    model_s: float
+
+
+class TimedModel:
+    """A model whose forward passes are timed: by device events on an accelerator, else by the host's clock."""
+
+    def __init__(self, model: Model):
+        self._model = model
+        self.device = model.device
+        self._on_host = model.device.type == "cpu"
+        self._seconds = 0.0
+        self._events: list[tuple[Any, Any]] = []
+
+    def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
+        """Hands the prompt on."""
+        self._model.begin(prompt, max_new_tokens)
+
+    def evaluate(self, call: Call) -> Output:
+        """One timed forward pass."""
+        if self._on_host:
+            began = time.perf_counter()
+            output = self._model.evaluate(call)
+            self._seconds += time.perf_counter() - began
+            return output
+        before, after = (torch.Event(self.device, enable_timing=True) for _ in range(2))
+        before.record()
+        output = self._model.evaluate(call)
+        after.record()
+        self._events.append((before, after))
+        return output
+
+    def commit(self, tokens: Tensor) -> None:
+        """Hands the accepted tokens on."""
+        self._model.commit(tokens)
+
+    def time(self, work: Callable[[], Response]) -> tuple[Response, Timing]:
+        """Runs `work`, which decodes with this model; gives its result and how long it took."""
+        self._seconds = 0.0
+        self._events.clear()
+        self._synchronize()
+        began = time.perf_counter()
+        result = work()
+        self._synchronize()
+        wall_s = time.perf_counter() - began
+        on_device_ms = sum(before.elapsed_time(after) for before, after in self._events)
+        return result, Timing(wall_s, self._seconds + on_device_ms / 1000)
+
+    def _synchronize(self) -> None:
+        if not self._on_host:
+            torch.accelerator.synchronize(self.device)

@@ -1,0 +1,66 @@
+"""The command line: finds the verb, runs it, and turns a user's mistakes into one line and exit status 2.
+
+Nothing heavy is imported before a verb needs it, so help comes at once.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from harness.errors import UserError
+
+# Verb -> what it does. Each is a module of harness.commands with `main(arguments) -> exit status` and a docstring.
+VERBS = {
+    "run": "decode a task with one or several schedules, timed and recorded",
+    "list": "models, tasks and schedules, one line each",
+}
+
+USAGE = "usage: python -m harness VERB [arguments]\n\nverbs:\n" + "\n".join(
+    f"  {verb:<8}{what}" for verb, what in VERBS.items()
+)
+MORE = "python -m harness VERB --help tells more about a verb."
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs one verb.
+
+    Returns:
+      Exit status: 0 done, 2 a mistake of the user, 130 interrupted.
+    """
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(f"{USAGE}\n\n{MORE}")
+        return 0 if arguments else 2
+    verb, *rest = arguments
+    try:
+        if verb not in VERBS:
+            from harness.errors import unknown
+
+            raise unknown("verb", verb, VERBS)
+        if {"-h", "--help"} & set(rest):
+            print(_help(verb))
+            return 0
+        _quiet_libraries()
+        return import_module(f"harness.commands.{verb}").main(rest)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _help(verb: str) -> str:
+    # The docstring is read from the source: importing the module could import torch.
+    import ast
+    from pathlib import Path
+
+    source = (Path(__file__).parent / "commands" / f"{verb}.py").read_text()
+    return f"{ast.get_docstring(ast.parse(source))}"
+
+
+def _quiet_libraries() -> None:
+    """Libraries' notices and progress bars would drown ours; errors still come as exceptions."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

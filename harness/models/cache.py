@@ -1,0 +1,55 @@
+"""A preallocated key/value cache in which accepting tokens copies nothing.
+
+Every forward pass writes the keys and values of all its rows behind the committed ones. Layouts put the rows that may
+be accepted first, so the accepted ones already lie in place: committing moves `length`, and whatever lies behind it
+is overwritten by the next pass. The backbones of transformers call nothing but `update`.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class KeyValueCache:
+    """Keys and values of all layers, [1, kv_heads, capacity, head_dim] each.
+
+    Attributes:
+      length: committed rows; every row of a pass may attend to all of them.
+    """
+
+    def __init__(self, layers: int, kv_heads: int, head_dim: int, dtype: torch.dtype, device: torch.device):
+        self.length = 0
+        self._layers = layers
+        self._shape = (kv_heads, head_dim)
+        self._options = {"dtype": dtype, "device": device}
+        self._keys: list[Tensor] = []
+        self._values: list[Tensor] = []
+        self.capacity = 0
+
+    def reserve(self, rows: int) -> None:
+        """Makes room for `rows` rows in all, keeping what is committed; does nothing where there is room."""
+        if rows <= self.capacity:
+            return
+        kv_heads, head_dim = self._shape
+        capacity = max(rows, 2 * self.capacity)
+        grown = []
+        for buffers in (self._keys, self._values):
+            new = [torch.zeros(1, kv_heads, capacity, head_dim, **self._options) for _ in range(self._layers)]
+            for target, source in zip(new, buffers, strict=False):
+                target[:, :, : self.length] = source[:, :, : self.length]
+            grown.append(new)
+        self._keys, self._values = grown
+        self.capacity = capacity
+
+    def update(self, keys: Tensor, values: Tensor, layer_idx: int, **_: Any) -> tuple[Tensor, Tensor]:
+        """Writes one layer's rows behind the committed ones; gives committed and new rows together.
+
+        Args:
+          keys, values: [1, kv_heads, rows, head_dim], keys already rotated.
+          layer_idx: which layer.
+        """
+        end = self.length + keys.shape[2]
+        self._keys[layer_idx][:, :, self.length : end] = keys
+        self._values[layer_idx][:, :, self.length : end] = values
+        return self._keys[layer_idx][:, :, :end], self._values[layer_idx][:, :, :end]

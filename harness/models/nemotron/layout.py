@@ -1,0 +1,117 @@
+"""How a call becomes rows, positions and an attention mask in the Nemotron family (appendix D.1 and E.2).
+
+The verifier is shifted (the row of token i predicts token i + 1), the drafter is same-position (a mask row predicts
+its own token). A regular call holds these regions, each of block size B = W + 1; "last" is the last verified token,
+whose keys and values are not cached yet. Every row also sees the cached prefix before it.
+
+    verifier          [last, d1 .. dk, MASK ..]   causal among itself
+    Packed, Linear    [last, MASK x W]            all-to-all among itself, positions as in the verifier region
+    branch b of many  [MASK x (W + 1)]            all-to-all, and verifier rows 0..b; positions follow d_b
+
+Example, Packed at W = 2 (x: the row on the left sees the row above):
+
+             last d1 d2 | last M M
+        last   x  .  .  |   .  . .
+        d1     x  x  .  |   .  . .
+        d2     x  x  x  |   .  . .
+        last   .  .  .  |   x  x x
+        M      .  .  .  |   x  x x
+        M      .  .  .  |   x  x x
+
+The prompt's call is [prompt | MASK x (W + 1)] when it proposes and [prompt] when it does not: prompt rows are causal,
+mask rows see the prompt and each other.
+
+The verifier region stands first, so the rows of accepted tokens are cached where they belong. A branch's first mask
+predicts the verifier's own token, which is never used; neither is Packed's, as one token is always accepted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The shape of one call; the same for every prefix of any length.
+
+    Attributes:
+      sees: bool [rows, rows]; which rows of the call each row may attend to.
+      offsets: int64 [rows]; positions relative to the last verified token, which has offset 0.
+      last_rows: rows that hold the last verified token.
+      verifier_row: the row that predicts offset 1; the k rows after it predict the offsets behind k draft tokens.
+      verifier_rows: rows from `verifier_row` on that verify; 0 where the call verifies nothing.
+      proposal_rows: int64 [branches x kept]; mask rows whose predictions can survive, branch by branch.
+      first_offset: offset, from the branch's start, that the first of them predicts.
+    """
+
+    sees: Tensor
+    offsets: Tensor
+    last_rows: Sequence[int]
+    verifier_row: int
+    verifier_rows: int
+    proposal_rows: Tensor
+    first_offset: int
+
+    @property
+    def rows(self) -> int:
+        """Token rows evaluated, padding included."""
+        return self.sees.shape[0]
+
+
+def regular_layout(width: int, verifies: bool, branches: Sequence[int]) -> Layout:
+    """The layout of every call but the first.
+
+    Raises:
+      ValueError: a branch beyond 0 without a draft to verify, or a call that asks for nothing.
+    """
+    branches = list(branches)
+    if not verifies and branches != [0]:
+        raise ValueError(f"call: verifies nothing and proposes for branches {branches}; need [0]")
+    block = width + 1
+    verifier_rows = block if verifies else 0
+    rows = verifier_rows + block * len(branches)
+    sees = torch.zeros(rows, rows, dtype=torch.bool)
+    offsets = [torch.arange(verifier_rows)]
+    sees[:verifier_rows, :verifier_rows] = torch.ones(verifier_rows, verifier_rows).tril().bool()
+    copies_last = branches == [0]
+    for index, branch in enumerate(branches):
+        start = verifier_rows + index * block
+        sees[start : start + block, start : start + block] = True
+        if copies_last:
+            offsets.append(torch.arange(block))
+        else:
+            sees[start : start + block, : branch + 1] = True
+            offsets.append(torch.arange(block) + branch + 1)
+    # A verified call emits at least one token more than the branch assumes.
+    dropped = (2 if copies_last else 1) if verifies else 1
+    kept = torch.arange(block)[dropped:]
+    starts = verifier_rows + block * torch.arange(len(branches))
+    return Layout(
+        sees=sees,
+        offsets=torch.cat(offsets),
+        last_rows=[0, verifier_rows] if verifies and copies_last else [0],
+        verifier_row=0,
+        verifier_rows=verifier_rows,
+        proposal_rows=(starts[:, None] + kept).flatten(),
+        first_offset=2 if verifies else 1,
+    )
+
+
+def prompt_layout(prompt_length: int, width: int, verifies: bool, proposes: bool) -> Layout:
+    """The layout of the first call, which processes the prompt; offset 0 is the prompt's last token."""
+    masks = width + 1 if proposes else 0
+    rows = prompt_length + masks
+    sees = torch.ones(rows, rows, dtype=torch.bool).tril()
+    sees[prompt_length:, prompt_length:] = True
+    dropped = 1 if verifies else 0
+    return Layout(
+        sees=sees,
+        offsets=torch.arange(rows) - (prompt_length - 1),
+        last_rows=[],
+        verifier_row=prompt_length - 1,
+        verifier_rows=1 if verifies else 0,
+        proposal_rows=torch.arange(rows)[prompt_length + dropped :],
+        first_offset=1 + dropped,
+    )

@@ -1,0 +1,56 @@
+"""What a run shows while it works, on stderr: one line with rate and time left, and sample responses on request."""
+
+import sys
+from collections.abc import Collection
+
+from tqdm import tqdm
+
+from harness.records import Record
+
+
+class Progress:
+    """A progress bar: responses done, tokens/s, tokens/NFE, accuracy so far, time left."""
+
+    def __init__(self, samples: Collection[str] = ()):
+        """`samples`: ids of prompts whose responses are shown as they come."""
+        self._samples = samples
+        self._bar: tqdm | None = None
+        self._tokens = self._nfe = 0
+        self._wall_s = 0.0
+        self._correct: list[bool] = []
+
+    def started(self, total: int, done: int) -> None:
+        """Shows the bar; `done` responses are there already."""
+        if done:
+            print(f"going on: {done} of {total} responses are there", file=sys.stderr)
+        self._bar = tqdm(total=total, initial=done, unit="response", file=sys.stderr, dynamic_ncols=True)
+
+    def recorded(self, record: Record) -> None:
+        """Moves the bar on by one response."""
+        self._tokens += record.tokens
+        self._nfe += record.nfe
+        self._wall_s += record.wall_s
+        if record.verdict and record.verdict["correct"] is not None:
+            self._correct.append(record.verdict["correct"])
+        self._bar.set_postfix_str(self._rates(), refresh=False)
+        self._bar.update()
+        if record.prompt_id in self._samples:
+            self._bar.write(
+                f"\n[{record.prompt_id}, {record.schedule}: {record.tokens} tokens in {record.nfe} calls]\n"
+                f"{record.text}",
+                file=sys.stderr,
+            )
+
+    def finished(self) -> None:
+        """Leaves the bar as it is."""
+        self._bar.close()
+
+    def _rates(self) -> str:
+        parts = []
+        if self._wall_s:
+            parts.append(f"{self._tokens / self._wall_s:.0f} tokens/s")
+        if self._nfe:
+            parts.append(f"{self._tokens / self._nfe:.2f} tokens/NFE")
+        if self._correct:
+            parts.append(f"{100 * sum(self._correct) / len(self._correct):.0f} % right")
+        return ", ".join(parts)

@@ -1,0 +1,202 @@
+"""Runs one cell: decodes every prompt with every schedule, interleaved prompt by prompt, and records each response.
+
+Decoding is timed and nothing else is: tokenizing, text, grading and files come before or after. Everything that can
+be refused is refused before weights are loaded.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harness.clock import TimedModel
+from harness.errors import UserError
+from harness.manifest import manifest, now
+from harness.models.language_model import LanguageModel
+from harness.records import SKIPPED, Record, stable_seed
+from harness.run_folder import RunFolder
+from harness.tasks.task import DataSet, Item, Task, select
+from schedules.call import Model
+from schedules.decoding import Response, Rule, Stop
+from schedules.greedy import Greedy
+
+
+class Schedule(Protocol):
+    """What the runner asks of a schedule."""
+
+    width: int
+
+    def decode(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop) -> Response: ...
+
+
+class Observer(Protocol):
+    """Told about the course of a run; a progress bar, or nothing."""
+
+    def started(self, total: int, done: int) -> None: ...
+
+    def recorded(self, record: Record) -> None: ...
+
+    def finished(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will do, checked and ready, but for the model.
+
+    Attributes:
+      items: the selected prompts.
+      repetitions: responses for each prompt and schedule.
+      warmups: responses for each schedule that are decoded first and not recorded.
+    """
+
+    task: Task
+    data: DataSet
+    items: Sequence[Item]
+    schedules: Mapping[str, Schedule]
+    temperature: float
+    repetitions: int
+    seed: int
+    warmups: int
+
+    @property
+    def responses(self) -> int:
+        """Responses to record in all."""
+        return len(self.items) * self.repetitions * len(self.schedules)
+
+
+def plan(
+    task: Task,
+    schedules: Mapping[str, Schedule],
+    *,
+    limit: int | None,
+    prompts: Sequence[str | int] | None,
+    temperature: float,
+    seed: int,
+    warmups: int,
+) -> Plan:
+    """Reads the data and checks that the run makes sense.
+
+    Raises:
+      UserError: whatever is wrong with the data or the numbers.
+    """
+    if not schedules:
+        raise UserError("schedule=[]: nothing to run. Name at least one, as in schedule=packed.")
+    if not isinstance(temperature, int | float) or not temperature >= 0:
+        raise UserError(f"temperature={temperature}: need a number of at least 0.")
+    if not isinstance(warmups, int) or warmups < 0:
+        raise UserError(f"warmups={warmups}: need an integer of at least 0.")
+    data = task.source.read()
+    items = select(data.items, limit, prompts)
+    for item in items:
+        task.prompt(item)
+    return Plan(
+        task=task,
+        data=data,
+        items=items,
+        schedules=schedules,
+        temperature=float(temperature),
+        repetitions=1 if temperature == 0 else task.repetitions,
+        seed=seed,
+        warmups=warmups,
+    )
+
+
+class Runner:
+    """Executes a plan with a loaded model and writes its records."""
+
+    def __init__(self, plan: Plan, model: LanguageModel, folder: RunFolder):
+        self._plan = plan
+        self._model = model
+        self._timed = TimedModel(model.model)
+        self._folder = folder
+        self._stop = Stop(plan.task.max_new_tokens, model.eos_ids)
+
+    def run(self, config: Mapping[str, Any], observer: Observer) -> None:
+        """Decodes what is not recorded yet. Interrupted at any point, it can be run again.
+
+        Args:
+          config: resolved, for the manifest.
+        """
+        plan = self._plan
+        records = self._folder.open(manifest(config, self._model.facts, plan.data.facts))
+        done = {record.key for record in records}
+        observer.started(plan.responses, len(done))
+        if len(done) < plan.responses:
+            self._warm_up()
+        for item in plan.items:
+            prompt = self._model.encode(plan.task.prompt(item))
+            for repetition in range(plan.repetitions):
+                for name in plan.schedules:
+                    if (name, item.prompt_id, repetition) not in done:
+                        record = self._respond(name, item, prompt, repetition)
+                        self._folder.append(record)
+                        observer.recorded(record)
+        observer.finished()
+
+    def _warm_up(self) -> None:
+        """Decodes prompts that are not measured, if the data set has any, with the shapes that are."""
+        measured = {item.prompt_id for item in self._plan.items}
+        others = [item for item in self._plan.data.items if item.prompt_id not in measured]
+        for item in (others or self._plan.items)[: self._plan.warmups]:
+            prompt = self._model.encode(self._plan.task.prompt(item))
+            if self._fits(prompt):
+                for name in self._plan.schedules:
+                    self._decode(name, prompt)
+
+    def _respond(self, name: str, item: Item, prompt: Sequence[int], repetition: int) -> Record:
+        plan = self._plan
+        record = {
+            "model": self._model.name,
+            "task": plan.task.name,
+            "schedule": name,
+            "width": plan.schedules[name].width,
+            "order": "ltr",
+            "adapter": None,
+            "temperature": plan.temperature,
+            "prompt_id": item.prompt_id,
+            "repetition": repetition,
+            "seed": stable_seed(plan.seed, item.prompt_id, repetition, name),
+            "prompt_tokens": len(prompt),
+            "started_at": now(),
+        }
+        if not self._fits(prompt):
+            return Record(**record, **self._nothing(len(prompt)))
+        response, timing = self._timed.time(lambda: self._decode(name, prompt))
+        text = self._model.text(response.tokens)
+        return Record(
+            **record,
+            token_ids=response.tokens,
+            text=text,
+            tokens=len(response.tokens),
+            nfe=response.nfe,
+            wall_s=timing.wall_s,
+            model_s=timing.model_s,
+            rows=response.rows,
+            accepted=[iteration.accepted for iteration in response.trace],
+            stop_reason=response.stop_reason,
+            verdict=plan.task.grader.grade(text, item.reference).record(),
+        )
+
+    def _decode(self, name: str, prompt: Sequence[int]) -> Response:
+        return self._plan.schedules[name].decode(self._timed, prompt, Greedy(), self._stop)
+
+    def _fits(self, prompt: Sequence[int]) -> bool:
+        return len(prompt) + self._stop.max_new_tokens <= self._model.context_length
+
+    def _nothing(self, prompt_tokens: int) -> Mapping[str, Any]:
+        """The fields of a record whose prompt does not fit; prompts are never truncated."""
+        reason = (
+            f"skipped: {prompt_tokens} prompt tokens and up to {self._stop.max_new_tokens} new ones "
+            f"do not fit the context of {self._model.context_length}"
+        )
+        return {
+            "token_ids": [],
+            "text": "",
+            "tokens": 0,
+            "nfe": 0,
+            "wall_s": 0.0,
+            "model_s": 0.0,
+            "rows": 0,
+            "accepted": [],
+            "stop_reason": SKIPPED,
+            "verdict": {"correct": None, "reason": reason},
+        }

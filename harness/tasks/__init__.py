@@ -1,0 +1,1 @@
+"""Tasks: prompts and data sets. Graders live in `graders`, the configs in `conf/task/`."""

@@ -1,0 +1,32 @@
+"""Self-speculative decoding schedules, importable on their own: logic only, no models, files or clock.
+
+    Packed(width=31).decode(model, prompt, Greedy(), Stop(max_new_tokens=512, eos_ids=frozenset({11})))
+
+`model` is anything that answers calls (`schedules.call.Model`).
+"""
+
+from schedules.autoregressive import Autoregressive
+from schedules.call import Call, Draft, Model, Output, Proposals
+from schedules.decoding import Decoding, Iteration, Response, Stop
+from schedules.greedy import Greedy
+from schedules.linear import Linear
+from schedules.one_call import Branches, OneCall, Packed, Quadratic
+
+__all__ = [
+    "Autoregressive",
+    "Branches",
+    "Call",
+    "Decoding",
+    "Draft",
+    "Greedy",
+    "Iteration",
+    "Linear",
+    "Model",
+    "OneCall",
+    "Output",
+    "Packed",
+    "Proposals",
+    "Quadratic",
+    "Response",
+    "Stop",
+]

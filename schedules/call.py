@@ -1,0 +1,126 @@
+"""The call: one forward pass that verifies a draft and proposes continuations. Every schedule is made of calls.
+
+    In one forward pass, verify a draft of k tokens that follows the verified prefix, and propose a continuation for
+    each of a set of branches. Branch b assumes that exactly the first b draft tokens stand.
+
+A schedule says *what* it wants evaluated; a model turns the call into rows, position ids and an attention mask, and
+hands back logits. One `Model.evaluate` is one forward pass is one NFE, prompt processing included.
+
+Offsets count output positions after the verified prefix, from 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Draft tokens for the offsets 1..k, on the model's device.
+
+    Attributes:
+      tokens: int64 [k].
+    """
+
+    tokens: Tensor
+
+    @classmethod
+    def empty(cls, device: torch.device) -> "Draft":
+        """The draft before anything was proposed: verifying it yields one token (algorithm 1, D_0)."""
+        return cls(torch.empty(0, dtype=torch.int64, device=device))
+
+    def __len__(self) -> int:
+        return self.tokens.shape[0]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The output positions that a call of a same-position family is about (appendix C, D.2).
+
+    Shifted verifiers need none: their calls are about the positions right after the prefix.
+
+    Attributes:
+      positions: output positions (from 1, after the prompt) in verification order; entry r - 1 has rank r.
+      drafted: for each rank, whether the draft has a token there; verification ends at the first that has none.
+    """
+
+    positions: Sequence[int]
+    drafted: Sequence[bool]
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one forward pass is asked for.
+
+    Attributes:
+      width: speculative width W >= 1, the proposals wanted for each branch; 0 where nothing is ever proposed.
+      draft: tokens to verify; an empty draft asks for the next token alone, None asks for no verification.
+      branches: numbers of draft tokens assumed to stand, ascending; empty asks for no proposals.
+      window: for same-position families; a draft then has a token for each rank, any token where none is drafted.
+    """
+
+    width: int
+    draft: Draft | None
+    branches: Sequence[int] = ()
+    window: Window | None = None
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Drafter logits of one call, keyed by offset (by rank, where the call has a window).
+
+    Attributes:
+      logits: float [branches, rows, vocab]; rows that cannot survive verification need not be there.
+      branches: as in the call.
+      first_offsets: for each branch, the offset that its row 0 predicts; its other rows follow on.
+    """
+
+    logits: Tensor
+    branches: Sequence[int]
+    first_offsets: Sequence[int]
+
+    def after(self, accepted: int) -> Tensor:
+        """Logits that are still unresolved once `accepted` tokens were emitted: float [n, vocab].
+
+        The last emitted token is the verifier's, so `accepted` - 1 draft tokens stand, and the largest branch that
+        assumes no more than those has the freshest context.
+        """
+        standing = max(accepted - 1, 0)
+        index = max(i for i, branch in enumerate(self.branches) if branch <= standing)
+        resolved_rows = accepted + 1 - self.first_offsets[index]
+        return self.logits[index, max(resolved_rows, 0) :]
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one forward pass gives.
+
+    Attributes:
+      verifier: float [k + 1, vocab]; row i holds the logits for offset i + 1 given the first i draft tokens.
+        [0, vocab] where the call verified nothing. With a window of u ranks, k counts the drafted ranks before
+        the first that is not, and there are min(k + 1, u) rows: none beyond the window.
+      proposals: one entry for each branch of the call; None without branches.
+      rows: token rows evaluated, padding included (table 2).
+    """
+
+    verifier: Tensor
+    proposals: Proposals | None
+    rows: int
+
+
+class Model(Protocol):
+    """A model family as schedules see it: it knows calls and prefixes, never schedules."""
+
+    device: torch.device
+
+    def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
+        """Forgets everything and takes `prompt` (at least one token id) as the verified prefix."""
+
+    def evaluate(self, call: Call) -> Output:
+        """One forward pass on the verified prefix; changes nothing that a later call could see."""
+
+    def commit(self, tokens: Tensor) -> None:
+        """Appends the accepted `tokens` (int64 [accepted], from the last evaluated draft and verifier)."""

@@ -1,0 +1,29 @@
+"""Linear-SS: draft from the newest prefix, then verify; two calls an iteration (section 1, figure 1)."""
+
+from collections.abc import Sequence
+
+from schedules.call import Model
+from schedules.decoding import Decoding, Response, Rule, Stop
+from schedules.width import checked_width
+
+
+class Linear:
+    """The two-call schedule: NFE = 1 + 2 x iterations, the prompt's call gives the first token."""
+
+    def __init__(self, width: int):
+        """`width`: draft tokens W >= 1 of an iteration.
+
+        Raises:
+          ValueError: `width` is not a positive integer.
+        """
+        self.width = checked_width(width)
+
+    def decode(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop) -> Response:
+        """Generates a response to `prompt` (token ids)."""
+        decoding = Decoding.begin(model, prompt, rule, stop, self.width)
+        draft = decoding.no_draft()
+        while not decoding.ended:
+            decoding.accept(draft, decoding.evaluate(draft))
+            if not decoding.ended:
+                draft = decoding.draw(decoding.evaluate(None, branches=(0,)))
+        return decoding.finish()
