@@ -25,11 +25,14 @@ class Record:
       width: speculative width W; 0 for autoregressive decoding.
       order: verification order.
       adapter: name of the proposal-only adapter, or null.
+      temperature, top_k, top_p: 0 is greedy decoding; null keeps all tokens.
       seed: of this response's random generator.
       prompt_tokens, tokens: counts; EOS and special tokens included.
       nfe: forward passes, prompt processing included.
       wall_s, model_s: seconds; see `harness.clock`.
       rows: token rows evaluated, padding included.
+      adapter_rows_selected, adapter_rows_evaluated: rows that got an adapter's update, and rows that it was computed
+        for.
       accepted: tokens emitted in each iteration, the prompt's call first.
       stop_reason: "eos", "length" or "marker"; "skipped" where the prompt did not fit the model's context.
       verdict: null before grading.
@@ -43,6 +46,8 @@ class Record:
     order: str
     adapter: str | None
     temperature: float
+    top_k: int | None
+    top_p: float | None
     prompt_id: str
     repetition: int
     seed: int
@@ -54,6 +59,8 @@ class Record:
     wall_s: float
     model_s: float
     rows: int
+    adapter_rows_selected: int
+    adapter_rows_evaluated: int
     accepted: Sequence[int]
     stop_reason: str
     verdict: Mapping[str, Any] | None

@@ -15,9 +15,12 @@ from harness.models.language_model import LanguageModel
 from harness.records import SKIPPED, Record, stable_seed
 from harness.run_folder import RunFolder
 from harness.tasks.task import DataSet, Item, Task, select
+from schedules.acceptance import UnsoundLogits
 from schedules.call import Model
 from schedules.decoding import Response, Rule, Stop
+from schedules.distributions import Truncation
 from schedules.greedy import Greedy
+from schedules.sampling import Sampling, Seeded
 
 
 class Schedule(Protocol):
@@ -44,6 +47,7 @@ class Plan:
 
     Attributes:
       items: the selected prompts.
+      truncation: how sampling turns logits into distributions; None for greedy decoding.
       repetitions: responses for each prompt and schedule.
       warmups: responses for each schedule that are decoded first and not recorded.
     """
@@ -52,7 +56,7 @@ class Plan:
     data: DataSet
     items: Sequence[Item]
     schedules: Mapping[str, Schedule]
-    temperature: float
+    truncation: Truncation | None
     repetitions: int
     seed: int
     warmups: int
@@ -70,6 +74,8 @@ def plan(
     limit: int | None,
     prompts: Sequence[str | int] | None,
     temperature: float,
+    top_k: int | None,
+    top_p: float | None,
     seed: int,
     warmups: int,
 ) -> Plan:
@@ -80,10 +86,9 @@ def plan(
     """
     if not schedules:
         raise UserError("schedule=[]: nothing to run. Name at least one, as in schedule=packed.")
-    if not isinstance(temperature, int | float) or not temperature >= 0:
-        raise UserError(f"temperature={temperature}: need a number of at least 0.")
     if not isinstance(warmups, int) or warmups < 0:
         raise UserError(f"warmups={warmups}: need an integer of at least 0.")
+    truncation = _truncation(temperature, top_k, top_p)
     data = task.source.read()
     items = select(data.items, limit, prompts)
     for item in items:
@@ -93,11 +98,22 @@ def plan(
         data=data,
         items=items,
         schedules=schedules,
-        temperature=float(temperature),
-        repetitions=1 if temperature == 0 else task.repetitions,
+        truncation=truncation,
+        repetitions=1 if truncation is None else task.repetitions,
         seed=seed,
         warmups=warmups,
     )
+
+
+def _truncation(temperature: float, top_k: int | None, top_p: float | None) -> Truncation | None:
+    if not isinstance(temperature, int | float) or not 0 <= temperature < float("inf"):
+        raise UserError(f"temperature={temperature}: need a number of at least 0; 0 decodes greedily.")
+    try:
+        # Truncation changes nothing at temperature 0, but what makes no sense there is refused all the same.
+        truncation = Truncation(float(temperature) or 1.0, top_k, top_p)
+    except ValueError as error:
+        raise UserError(f"{error}.") from None
+    return None if temperature == 0 else truncation
 
 
 class Runner:
@@ -140,7 +156,7 @@ class Runner:
             prompt = self._model.encode(self._plan.task.prompt(item))
             if self._fits(prompt):
                 for name in self._plan.schedules:
-                    self._decode(name, prompt)
+                    self._decode(name, prompt, self._rule(seed=0))
 
     def _respond(self, name: str, item: Item, prompt: Sequence[int], repetition: int) -> Record:
         plan = self._plan
@@ -150,8 +166,10 @@ class Runner:
             "schedule": name,
             "width": plan.schedules[name].width,
             "order": "ltr",
-            "adapter": None,
-            "temperature": plan.temperature,
+            "adapter": self._model.adapter,
+            "temperature": plan.truncation.temperature if plan.truncation else 0.0,
+            "top_k": plan.truncation.top_k if plan.truncation else None,
+            "top_p": plan.truncation.top_p if plan.truncation else None,
             "prompt_id": item.prompt_id,
             "repetition": repetition,
             "seed": stable_seed(plan.seed, item.prompt_id, repetition, name),
@@ -160,7 +178,13 @@ class Runner:
         }
         if not self._fits(prompt):
             return Record(**record, **self._nothing(len(prompt)))
-        response, timing = self._timed.time(lambda: self._decode(name, prompt))
+        rule = self._rule(record["seed"])
+        try:
+            response, timing = self._timed.time(lambda: self._decode(name, prompt, rule))
+        except UnsoundLogits as error:
+            raise UserError(
+                f"numerics: {name} on {item.prompt_id}, {error}. Is the checkpoint intact, and the dtype wide enough?"
+            ) from None
         text = self._model.text(response.tokens)
         return Record(
             **record,
@@ -171,13 +195,21 @@ class Runner:
             wall_s=timing.wall_s,
             model_s=timing.model_s,
             rows=response.rows,
+            adapter_rows_selected=response.adapter_rows.selected,
+            adapter_rows_evaluated=response.adapter_rows.evaluated,
             accepted=[iteration.accepted for iteration in response.trace],
             stop_reason=response.stop_reason,
             verdict=plan.task.grader.grade(text, item.reference).record(),
         )
 
-    def _decode(self, name: str, prompt: Sequence[int]) -> Response:
-        return self._plan.schedules[name].decode(self._timed, prompt, Greedy(), self._stop)
+    def _decode(self, name: str, prompt: Sequence[int], rule: Rule) -> Response:
+        return self._plan.schedules[name].decode(self._timed, prompt, rule, self._stop)
+
+    def _rule(self, seed: int) -> Rule:
+        """A fresh rule for one response, so that it can be reproduced alone."""
+        if self._plan.truncation is None:
+            return Greedy()
+        return Sampling(self._plan.truncation, Seeded(seed, self._timed.device))
 
     def _fits(self, prompt: Sequence[int]) -> bool:
         return len(prompt) + self._stop.max_new_tokens <= self._model.context_length
@@ -196,6 +228,8 @@ class Runner:
             "wall_s": 0.0,
             "model_s": 0.0,
             "rows": 0,
+            "adapter_rows_selected": 0,
+            "adapter_rows_evaluated": 0,
             "accepted": [],
             "stop_reason": SKIPPED,
             "verdict": {"correct": None, "reason": reason},

@@ -5,12 +5,15 @@
 `model` is anything that answers calls (`schedules.call.Model`).
 """
 
+from schedules.acceptance import UnsoundLogits
 from schedules.autoregressive import Autoregressive
 from schedules.call import Call, Draft, Model, Output, Proposals
+from schedules.distributions import Truncation
 from schedules.decoding import Decoding, Iteration, Response, Stop
 from schedules.greedy import Greedy
 from schedules.linear import Linear
 from schedules.one_call import Branches, OneCall, Packed, Quadratic
+from schedules.sampling import Sampling, Seeded
 
 __all__ = [
     "Autoregressive",
@@ -28,5 +31,9 @@ __all__ = [
     "Proposals",
     "Quadratic",
     "Response",
+    "Sampling",
+    "Seeded",
     "Stop",
+    "Truncation",
+    "UnsoundLogits",
 ]

@@ -16,6 +16,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from schedules.distributions import Distributions
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -23,9 +25,20 @@ class Draft:
 
     Attributes:
       tokens: int64 [k].
+      distributions: the k distributions that the tokens were sampled from (Q in section 3.2); None where they are
+        point masses (greedy decoding).
+      is_sound: bool [1]; whether the logits they were drawn from were finite. Checked when the draft is verified,
+        so that drawing needs no transfer. Always true for tokens that come from elsewhere.
     """
 
     tokens: Tensor
+    distributions: Distributions | None = None
+    is_sound: Tensor = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.is_sound is None:
+            always = torch.ones(1, dtype=torch.bool, device=self.tokens.device)
+            object.__setattr__(self, "is_sound", always)
 
     @classmethod
     def empty(cls, device: torch.device) -> "Draft":
@@ -95,6 +108,22 @@ class Proposals:
 
 
 @dataclass(frozen=True)
+class AdapterRows:
+    """Token rows that a proposal-only adapter touched (table 5).
+
+    Attributes:
+      selected: rows that got the update.
+      evaluated: rows that the update was computed for.
+    """
+
+    selected: int = 0
+    evaluated: int = 0
+
+    def __add__(self, other: "AdapterRows") -> "AdapterRows":
+        return AdapterRows(self.selected + other.selected, self.evaluated + other.evaluated)
+
+
+@dataclass(frozen=True)
 class Output:
     """What one forward pass gives.
 
@@ -104,11 +133,13 @@ class Output:
         the first that is not, and there are min(k + 1, u) rows: none beyond the window.
       proposals: one entry for each branch of the call; None without branches.
       rows: token rows evaluated, padding included (table 2).
+      adapter_rows: those of them that an adapter touched.
     """
 
     verifier: Tensor
     proposals: Proposals | None
     rows: int
+    adapter_rows: AdapterRows = AdapterRows()
 
 
 class Model(Protocol):

@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
-from schedules.call import Call, Draft, Model, Output
-from schedules.greedy import Accepted
+from schedules.acceptance import Accepted, UnsoundLogits
+from schedules.call import AdapterRows, Call, Draft, Model, Output
 
 StopReason = Literal["eos", "length"]
 
@@ -46,12 +46,14 @@ class Iteration:
     Attributes:
       calls: forward passes.
       rows: token rows evaluated in them.
+      adapter_rows: those of them that an adapter touched.
       drafted: draft tokens that were verified.
       accepted: tokens emitted, after cutting at EOS and the cap.
     """
 
     calls: int
     rows: int
+    adapter_rows: AdapterRows
     drafted: int
     accepted: int
 
@@ -80,6 +82,11 @@ class Response:
         """Token rows evaluated, padding included."""
         return sum(iteration.rows for iteration in self.trace)
 
+    @property
+    def adapter_rows(self) -> AdapterRows:
+        """Rows that an adapter touched."""
+        return sum((iteration.adapter_rows for iteration in self.trace), AdapterRows())
+
 
 @dataclass
 class Decoding:
@@ -92,8 +99,7 @@ class Decoding:
     tokens: list[int] = field(default_factory=list)
     trace: list[Iteration] = field(default_factory=list)
     stop_reason: StopReason | None = None
-    _calls: int = 0
-    _rows: int = 0
+    _calls: list[Output] = field(default_factory=list)  # of the iteration under way
 
     @classmethod
     def begin(cls, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, width: int) -> "Decoding":
@@ -120,20 +126,47 @@ class Decoding:
         """The empty draft: verifying it asks for the next token alone."""
         return Draft.empty(self.model.device)
 
+    def first_draft(self) -> Draft:
+        """What a one-call schedule starts from (E.2, initial calls).
+
+        At temperature 0 the empty draft: the loop's own first call processes the prompt, verifies nothing and
+        already proposes. Above 0, one call samples the first token and a second one proposes a full draft.
+        """
+        draft = self.no_draft()
+        if self.ended or self.rule.drafts_in_prompt_call:
+            return draft
+        self.accept(draft, self.evaluate(draft))
+        return draft if self.ended else self.draw(self.evaluate(None, branches=(0,)))
+
     def evaluate(self, draft: Draft | None, branches: Sequence[int] = ()) -> Output:
         """One counted forward pass."""
         output = self.model.evaluate(Call(self.width, draft, branches))
-        self._calls += 1
-        self._rows += output.rows
+        self._calls.append(output)
         return output
 
     def accept(self, draft: Draft, output: Output) -> int:
-        """Verifies `draft`, appends what stands, closes the iteration; returns the tokens emitted."""
-        accepted = self.rule.verify(draft, output.verifier)
+        """Verifies `draft`, appends what stands, closes the iteration; returns the number of tokens emitted.
+
+        Raises:
+          UnsoundLogits: names the call.
+        """
+        try:
+            accepted = self.rule.verify(draft, output.verifier)
+        except UnsoundLogits as error:
+            calls = len(self._calls) + sum(iteration.calls for iteration in self.trace)
+            raise UnsoundLogits(f"call {calls}: {error}") from None
         kept = self._cut(accepted.tokens)
         self.tokens += kept
-        self.trace.append(Iteration(self._calls, self._rows, len(draft), len(kept)))
-        self._calls = self._rows = 0
+        self.trace.append(
+            Iteration(
+                calls=len(self._calls),
+                rows=sum(call.rows for call in self._calls),
+                adapter_rows=sum((call.adapter_rows for call in self._calls), AdapterRows()),
+                drafted=len(draft),
+                accepted=len(kept),
+            )
+        )
+        self._calls.clear()
         if not self.ended:
             self.model.commit(accepted.on_device)
         return len(kept)

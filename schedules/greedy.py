@@ -1,25 +1,10 @@
 """Greedy acceptance: a draft token stands if it is the verifier's argmax (section 3.1, equations 1 and 2)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
+from schedules.acceptance import Accepted, emitted
 from schedules.call import Draft
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """The tokens of one verification: the draft tokens that stand and the verifier's own.
-
-    Attributes:
-      tokens: token ids on the host.
-      on_device: the same, int64 [accepted].
-    """
-
-    tokens: Sequence[int]
-    on_device: Tensor
 
 
 class Greedy:
@@ -32,16 +17,23 @@ class Greedy:
 
         Args:
           draft: k tokens.
-          verifier: logits, float [k + 1, vocab].
+          verifier: logits, float [k + 1, vocab], or [k, vocab] where nothing may follow a full draft.
 
         Costs one device-to-host transfer.
+
+        Raises:
+          UnsoundLogits: of verifier or drafter.
         """
-        predictions = verifier.argmax(dim=-1)  # [k + 1]
+        rows = verifier.shape[0]
+        best, predictions = verifier.max(dim=-1)  # [rows] each; NaN wins every maximum
         matches = draft.tokens == predictions[: len(draft)]
         standing = matches.cumprod(dim=0).sum(dim=0, keepdim=True)
-        count, *tokens = torch.cat([standing, predictions]).tolist()
-        return Accepted(tokens[: count + 1], predictions[: count + 1])
+        is_sound = best.isfinite().all()[None]
+        transferred = torch.cat([is_sound, draft.is_sound, standing, predictions]).tolist()
+        tokens = emitted(transferred, rows)
+        return Accepted(tokens, predictions[: len(tokens)])
 
     def draw(self, logits: Tensor) -> Draft:
         """The most likely token of every row of `logits`, float [n, vocab]."""
-        return Draft(logits.argmax(dim=-1))
+        best, tokens = logits.max(dim=-1)
+        return Draft(tokens, is_sound=best.isfinite().all()[None])

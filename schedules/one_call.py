@@ -38,7 +38,7 @@ class OneCall(ABC):
     def decode(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop) -> Response:
         """Generates a response to `prompt` (token ids)."""
         decoding = Decoding.begin(model, prompt, rule, stop, self.width)
-        draft = decoding.no_draft()
+        draft = decoding.first_draft()
         while not decoding.ended:
             output = decoding.evaluate(draft, self.branches(len(draft)))
             accepted = decoding.accept(draft, output)

@@ -6,7 +6,7 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
   limit=N  prompts=[ID,...]                        fewer prompts
   schedules.NAME.width=W                           speculative width of one schedule
   task.data_files=PATH                             a data set's own file instead of the hub
-  temperature=T  seed=N  warmups=N  samples=N      see conf/config.yaml for all keys and their defaults
+  temperature=T  top_k=K  top_p=P  seed=N          see conf/config.yaml for all keys and their defaults
   run_dir=PATH                                     where to write; a run that is there goes on where it stopped
   -m                                               sweep: one run for each combination of KEY=A,B
 
@@ -55,6 +55,8 @@ def run(config: DictConfig) -> Path:
         limit=config.limit,
         prompts=config.prompts,
         temperature=config.temperature,
+        top_k=config.top_k,
+        top_p=config.top_p,
         seed=config.seed,
         warmups=config.warmups,
     )
@@ -83,7 +85,7 @@ def _announce(config: DictConfig, prepared: Plan, path: Path) -> None:
     lines = [
         f"{config.model.name} on {prepared.task.name}: {len(prepared.items)} prompts x "
         f"{prepared.repetitions} x {len(prepared.schedules)} schedules = {prepared.responses} responses",
-        f"schedules: {schedules}; temperature {prepared.temperature:g}, "
+        f"schedules: {schedules}; temperature {config.temperature:g}, "
         f"at most {prepared.task.max_new_tokens} new tokens",
         f"writing to {path}",
         *(f"notice: {notice}" for notice in prepared.data.notices),

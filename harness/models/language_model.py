@@ -19,6 +19,7 @@ class LanguageModel:
       tokenizer: with a chat template.
       eos_ids: token ids that end a response.
       context_length: positions that prompt and response may take together, in tokens.
+      adapter: name of its proposal-only adapter, if it has one.
       facts: what a manifest should say about it (dtype, device, attention backend, source, hashes).
     """
 
@@ -27,6 +28,7 @@ class LanguageModel:
     tokenizer: PreTrainedTokenizerBase
     eos_ids: frozenset[int]
     context_length: int
+    adapter: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def encode(self, prompt: str) -> Sequence[int]:

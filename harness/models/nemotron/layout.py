@@ -42,6 +42,7 @@ class Layout:
       last_rows: rows that hold the last verified token.
       verifier_row: the row that predicts offset 1; the k rows after it predict the offsets behind k draft tokens.
       verifier_rows: rows from `verifier_row` on that verify; 0 where the call verifies nothing.
+      proposal_start: the first row of the proposal regions, which reach to the last row.
       proposal_rows: int64 [branches x kept]; mask rows whose predictions can survive, branch by branch.
       first_offset: offset, from the branch's start, that the first of them predicts.
     """
@@ -51,6 +52,7 @@ class Layout:
     last_rows: Sequence[int]
     verifier_row: int
     verifier_rows: int
+    proposal_start: int
     proposal_rows: Tensor
     first_offset: int
 
@@ -94,6 +96,7 @@ def regular_layout(width: int, verifies: bool, branches: Sequence[int]) -> Layou
         last_rows=[0, verifier_rows] if verifies and copies_last else [0],
         verifier_row=0,
         verifier_rows=verifier_rows,
+        proposal_start=verifier_rows,
         proposal_rows=(starts[:, None] + kept).flatten(),
         first_offset=2 if verifies else 1,
     )
@@ -112,6 +115,7 @@ def prompt_layout(prompt_length: int, width: int, verifies: bool, proposes: bool
         last_rows=[],
         verifier_row=prompt_length - 1,
         verifier_rows=1 if verifies else 0,
+        proposal_start=prompt_length,
         proposal_rows=torch.arange(rows)[prompt_length + dropped :],
         first_offset=1 + dropped,
     )

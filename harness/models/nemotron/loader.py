@@ -14,7 +14,9 @@ from transformers import Ministral3Config, Ministral3ForCausalLM, PreTrainedToke
 from harness.errors import UserError
 from harness.models.checkpoint import load_strictly, read_config
 from harness.models.language_model import LanguageModel
+from harness.models.nemotron.adapter import load_adapter
 from harness.models.nemotron.model import NemotronModel
+from harness.models.nemotron.names import backbone_name
 
 BACKBONE_FIELDS = (
     "vocab_size",
@@ -32,10 +34,13 @@ BACKBONE_FIELDS = (
     "bos_token_id",
     "eos_token_id",
 )
+DTYPES = ("float32", "bfloat16", "float64")
 EMBEDDED = Path(__file__).parents[1] / "embedded"
 
 
-def load(name: str, path: str, dtype: str, device: str) -> LanguageModel:
+def load(
+    name: str, path: str, dtype: str, device: str, adapter: str | None = None, adapter_mode: str = "masked"
+) -> LanguageModel:
     """Loads a checkpoint folder in the released layout.
 
     Args:
@@ -44,24 +49,34 @@ def load(name: str, path: str, dtype: str, device: str) -> LanguageModel:
         package.
       dtype: "float32", "bfloat16" or "float64".
       device: "cpu", "cuda", ..., or "auto" for the first accelerator there is.
+      adapter: peft folder of a proposal-only adapter, relative to `path` or `embedded:NAME`; None for none.
+      adapter_mode: see `harness.models.nemotron.adapter`.
 
     Raises:
       UserError: the folder is not such a checkpoint, or the device is not there.
     """
-    folder = EMBEDDED / path.removeprefix("embedded:") if path.startswith("embedded:") else Path(path)
+    folder = _folder(path)
     config = read_config(folder)
+    if dtype not in DTYPES:
+        raise UserError(f"model.dtype={dtype}: no such dtype. Known: {', '.join(DTYPES)}.")
     target = _device(device)
     backbone = _backbone(config, folder, getattr(torch, dtype)).to(target)
+    proposal_adapter = None
+    if adapter is not None:
+        adapter_folder = _folder(adapter) if adapter.startswith("embedded:") else folder / adapter
+        proposal_adapter = load_adapter(backbone, adapter_folder, adapter_mode)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     eos = config["eos_token_id"]
     return LanguageModel(
         name=name,
-        model=NemotronModel(backbone, config["mask_token_id"]),
+        model=NemotronModel(backbone, config["mask_token_id"], proposal_adapter),
         tokenizer=tokenizer,
         eos_ids=frozenset(eos if isinstance(eos, list) else [eos]),
         context_length=config["max_position_embeddings"],
+        adapter=adapter,
         facts={
             "source": path,
+            "adapter": adapter and {"source": adapter, "mode": adapter_mode},
             "config_sha256": hashlib.sha256((folder / "config.json").read_bytes()).hexdigest(),
             "parameters": sum(parameter.numel() for parameter in backbone.parameters()),
             "dtype": dtype,
@@ -80,22 +95,14 @@ def _backbone(config: dict[str, Any], folder: Path, dtype: torch.dtype) -> Minis
     fields = {field: config[field] for field in BACKBONE_FIELDS}
     with torch.device("meta"):
         backbone = Ministral3ForCausalLM(Ministral3Config(**fields, pad_token_id=None, attn_implementation="sdpa"))
-    load_strictly(backbone, folder, _stock_name, dtype)
+    load_strictly(backbone, folder, backbone_name, dtype)
     # Buffers are no part of a checkpoint: the rotary frequencies are computed anew, off the meta device.
     backbone.model.rotary_emb = type(backbone.model.rotary_emb)(backbone.config)
     return backbone
 
 
-def _stock_name(released: str) -> str | None:
-    """The stock backbone's name of a released tensor; None for what a text model does not need."""
-    name = released.removeprefix("model.")
-    if name.endswith("inv_freq") or "lora_" in name or "linear_spec" in name:
-        return None
-    if name.startswith("encoder."):
-        return "model." + name.removeprefix("encoder.")
-    if name.startswith("diffusion_head."):
-        return "lm_head." + name.removeprefix("diffusion_head.")
-    return released
+def _folder(path: str) -> Path:
+    return EMBEDDED / path.removeprefix("embedded:") if path.startswith("embedded:") else Path(path)
 
 
 def _device(name: str) -> torch.device:

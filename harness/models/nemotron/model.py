@@ -12,8 +12,9 @@ from torch import Tensor
 from transformers import Ministral3ForCausalLM
 
 from harness.models.cache import KeyValueCache
+from harness.models.nemotron.adapter import ProposalAdapter
 from harness.models.nemotron.layout import Layout, prompt_layout, regular_layout
-from schedules.call import Call, Output, Proposals
+from schedules.call import AdapterRows, Call, Output, Proposals
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,13 @@ class NemotronModel:
     Batch size 1. Not thread-safe. Calls run without gradients.
     """
 
-    def __init__(self, backbone: Ministral3ForCausalLM, mask_id: int):
-        """`backbone`: in evaluation mode, on its device, with SDPA attention; `mask_id`: token id of MASK.
+    def __init__(self, backbone: Ministral3ForCausalLM, mask_id: int, adapter: ProposalAdapter | None = None):
+        """Takes over a backbone.
+
+        Args:
+          backbone: on its device, with SDPA attention.
+          mask_id: token id of MASK.
+          adapter: the proposal-only adapter that wraps this backbone's projections.
 
         Raises:
           ValueError: the backbone was built for another attention backend.
@@ -49,6 +55,7 @@ class NemotronModel:
         config = backbone.config
         self.backbone = backbone.eval()
         self.mask_id = mask_id
+        self.adapter = adapter
         self.device = backbone.device
         self.cache = KeyValueCache(
             config.num_hidden_layers,
@@ -112,6 +119,8 @@ class NemotronModel:
         proposals = layout.proposal_rows.shape[0]
         verifier_count = min(verifier_count, layout.verifier_rows)
         self.cache.reserve(self.cache.length + layout.rows)
+        if self.adapter is not None:
+            self.adapter.first_row = layout.proposal_start if call.branches else None
         prefix_columns = prepared.mask.shape[1] - layout.rows - self.cache.length
         logits = self.backbone(
             input_ids=token_ids[None],
@@ -125,6 +134,7 @@ class NemotronModel:
             verifier=logits[proposals:],
             proposals=_by_branch(logits[:proposals], call.branches, layout.first_offset),
             rows=layout.rows,
+            adapter_rows=self.adapter.rows_of(layout.rows) if self.adapter else AdapterRows(),
         )
 
     def _prepare(self, layout: Layout, prefix_capacity: int) -> _Prepared:

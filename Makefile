@@ -1,0 +1,49 @@
+# Every target needs nothing run before it and prints what it does.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help venv demo test lint figures bench clean
+
+help:
+	@echo "make demo     install, then decode the same prompts with four schedules and compare them"
+	@echo "make test     install, then run the tests"
+	@echo "make lint     check style and formatting"
+	@echo "make figures  draw every figure and table from the records under results/"
+	@echo "make bench    measure the host's share of decoding time, as ratios within one run"
+	@echo "make clean    remove what these targets made, but for results/runs"
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "== installing into $(VENV) (pinned by constraints.txt)"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	@echo "== decoding toy_math with four schedules, interleaved prompt by prompt"
+	$(BIN)/python -m harness run experiment=demo
+
+test: $(STAMP)
+	@echo "== running the tests"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu"
+
+lint: $(STAMP)
+	@echo "== checking style"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+figures: $(STAMP)
+	@echo "== drawing figures and tables from results/"
+	$(BIN)/python -m harness figures
+
+bench: $(STAMP)
+	@echo "== measuring"
+	$(BIN)/python -m harness bench
+
+clean:
+	@echo "== removing the environment and caches; results/runs stays"
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,39 @@
+"""What every acceptance rule gives back, and the error for logits that are no numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+class UnsoundLogits(ArithmeticError):
+    """Logits hold NaN, positive infinity, or nothing finite at all."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The tokens of one verification: the draft tokens that stand, and the verifier's own where it has a row for it.
+
+    Attributes:
+      tokens: token ids on the host.
+      on_device: the same, int64 [accepted].
+    """
+
+    tokens: Sequence[int]
+    on_device: Tensor
+
+
+def emitted(transferred: Sequence[int], rows: int) -> Sequence[int]:
+    """Unpacks the one transfer of an iteration: [verifier is sound, drafter is sound, standing, token, token, ...].
+
+    Args:
+      rows: verifier rows; the tokens emitted are the standing ones and one more where there is a row for it.
+
+    Raises:
+      UnsoundLogits: says whose.
+    """
+    verifier_is_sound, drafter_is_sound, standing, *tokens = transferred
+    for whose, is_sound in (("verifier", verifier_is_sound), ("drafter", drafter_is_sound)):
+        if not is_sound:
+            raise UnsoundLogits(f"{whose} logits hold NaN or infinity")
+    return tokens[: min(standing + 1, rows)]

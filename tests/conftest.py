@@ -1,0 +1,18 @@
+"""Settings of the whole suite: one thread a process (workers share the cores), and the folder of the real data sets."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder with the real data sets' files; tests that need it are skipped without it."""
+    folder = os.environ.get("HARNESS_DATA_DIR")
+    if not folder:
+        pytest.skip("HARNESS_DATA_DIR is not set: no real data sets to test against")
+    return Path(folder)

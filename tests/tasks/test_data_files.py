@@ -1,0 +1,98 @@
+"""Reading data files: what is wrong is named with file and line."""
+
+import gzip
+import json
+
+import pytest
+
+from harness.errors import UserError
+from harness.tasks.data_files import read_json_lines
+from harness.tasks.gsm8k import Gsm8kSource
+from harness.tasks.task import Item, select
+
+ROW = {"question": "1+1?", "answer": "2\n#### 2"}
+
+
+def write(path, *lines):
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_gsm8k_rows_become_items(tmp_path):
+    path = write(tmp_path / "test.jsonl", json.dumps(ROW), "", json.dumps(ROW))
+    data = Gsm8kSource("revision", str(path)).read()
+    assert data.items[1] == Item("gsm8k/1", {"question": "1+1?"}, {"gold": "2\n#### 2"})
+    assert data.facts["items"] == 2
+    assert data.notices == ["gsm8k: 2 items, the published set has 1319"]
+
+
+def test_compressed_files_are_unpacked(tmp_path):
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(ROW).encode()))
+    assert read_json_lines(path, ["question"])[0] == [ROW]
+
+
+def test_raw_line_separators_inside_strings_do_not_end_a_line(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "a\u2028b"}\n')
+    assert read_json_lines(path, ["question"])[0] == [{"question": "a\u2028b"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the file is empty"),
+        (b"\n\n", "the file is empty"),
+        (b'{"question": "q", "answer": "a"}\nnot json\n', "line 2 is not JSON"),
+        (b'{"question": "q"}\n', "line 1 lacks answer; it has question"),
+        (b"[1]\n", "line 1 holds a list, need a JSON object"),
+        (b"\xff\xfe\n", "not UTF-8"),
+        (b"[" * 100_000 + b"\n", "line 1 is not JSON"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(tmp_path, content, said):
+    path = tmp_path / "broken.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=said) as error:
+        Gsm8kSource("revision", str(path)).read()
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(UserError, match=r"nowhere\.jsonl: no such file"):
+        read_json_lines("nowhere.jsonl", [])
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(UserError, match="cannot be read"):
+        read_json_lines(tmp_path, [])
+
+
+def test_the_real_test_split_has_1319_items(data_dir):
+    data = Gsm8kSource("revision", str(data_dir / "gsm8k_test.jsonl")).read()
+    assert (len(data.items), data.notices) == (1319, [])
+
+
+ITEMS = [Item(f"t/{number}", {}, {}) for number in range(5)]
+
+
+def test_prompts_select_by_id_or_number_once_each():
+    assert [item.prompt_id for item in select(ITEMS, None, ["t/3", 1, "3"])] == ["t/3", "t/1"]
+
+
+def test_limit_takes_the_first():
+    assert select(ITEMS, 2, None) == ITEMS[:2]
+    assert select(ITEMS, 0, None) == []
+    assert select(ITEMS, 99, None) == ITEMS
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "3"])
+def test_a_limit_that_is_no_count_is_refused(limit):
+    with pytest.raises(UserError, match="limit="):
+        select(ITEMS, limit, None)
+
+
+def test_unknown_prompts_are_named():
+    with pytest.raises(UserError, match="no t/9 among 5 items"):
+        select(ITEMS, None, ["t/9"])
