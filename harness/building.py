@@ -29,7 +29,7 @@ def build(config: DictConfig, what: str, **more: Any) -> Any:
         if isinstance(cause, UserError):
             raise cause from None
         if cause is None or isinstance(cause, (ValueError, TypeError, ImportError, AttributeError)):
-            message = str(cause or error).splitlines()[0]
+            message = " ".join(str(cause or error).split())
             raise UserError(f"{what}: {message}") from None
         raise cause from None
 

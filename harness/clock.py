@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from schedules.call import Call, Model, Output
-from schedules.decoding import Response
+from schedules.response import Response
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class TimedModel:
     def __init__(self, model: Model):
         self._model = model
         self.device = model.device
+        self.is_same_position = model.is_same_position
         self._on_host = model.device.type == "cpu"
         self._seconds = 0.0
         self._events: list[tuple[Any, Any]] = []
@@ -53,9 +54,17 @@ class TimedModel:
         self._events.append((before, after))
         return output
 
-    def commit(self, tokens: Tensor) -> None:
+    def commit(self, *accepted: Any) -> None:
         """Hands the accepted tokens on."""
-        self._model.commit(tokens)
+        self._model.commit(*accepted)
+
+    def commit_at(self, tokens: Tensor, positions: Sequence[int]) -> None:
+        """Hands tokens that were accepted without verification on."""
+        self._model.commit_at(tokens, positions)
+
+    def forget_after(self, position: int) -> None:
+        """Hands the new end on."""
+        self._model.forget_after(position)
 
     def time(self, work: Callable[[], Response]) -> tuple[Response, Timing]:
         """Runs `work`, which decodes with this model; gives its result and how long it took."""

@@ -13,7 +13,7 @@ from harness.errors import UserError
 # Verb -> what it does. Each is a module of harness.commands with `main(arguments) -> exit status` and a docstring.
 VERBS = {
     "run": "decode a task with one or several schedules, timed and recorded",
-    "list": "models, tasks and schedules, one line each",
+    "list": "models, tasks, schedules and orders, one line each",
 }
 
 USAGE = "usage: python -m harness VERB [arguments]\n\nverbs:\n" + "\n".join(

@@ -3,12 +3,14 @@
 `conf/` lies beside this package in a checkout and inside it in an installed wheel.
 """
 
+import difflib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -42,9 +44,23 @@ def as_user_error(error: Exception) -> UserError:
         group, _, name = error.missing_cfg_file.rpartition("/")
         if group:
             return unknown(group, name, names(group))
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    cause = f" ({error.__cause__})" if error.__cause__ else ""
-    return UserError(f"config: {' '.join(lines)}{' '.join(cause.split())}")
+    message = " ".join(str(error).split())
+    if isinstance(error, OverrideParseException):
+        return UserError(f"{error.override}: cannot be read as KEY=VALUE ({message.split(' See https')[0]}).")
+    unknown_key = re.match(r"Could not override '([^']+)'", message)
+    if unknown_key:
+        return _unknown_key(unknown_key.group(1))
+    return UserError(f"config: {message}")
+
+
+def _unknown_key(key: str) -> UserError:
+    known = [str(known) for known in OmegaConf.load(CONFIG_DIR / "config.yaml") if known not in ("defaults", "hydra")]
+    near = difflib.get_close_matches(key, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return UserError(
+        f"{key}: no such key here. Keys stand in conf/config.yaml and in the files of the chosen model, task and "
+        f"schedules; +{key}=... adds one.{hint}"
+    )
 
 
 def names(group: str) -> Iterable[str]:

@@ -6,8 +6,8 @@ from typing import Any
 from harness.building import build_model, build_schedules
 from harness.config import compose
 from harness.models.language_model import LanguageModel
-from schedules.decoding import Response, Stop
 from schedules.greedy import Greedy
+from schedules.response import Response, Stop
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,12 @@ from harness.run_folder import RunFolder
 from harness.tasks.task import DataSet, Item, Task, select
 from schedules.acceptance import UnsoundLogits
 from schedules.call import Model
-from schedules.decoding import Response, Rule, Stop
+from schedules.decoding import Rule
 from schedules.distributions import Truncation
 from schedules.greedy import Greedy
+from schedules.native import Native
+from schedules.order import LeftToRight, Order
+from schedules.response import Response, Stop
 from schedules.sampling import Sampling, Seeded
 
 
@@ -28,7 +31,9 @@ class Schedule(Protocol):
 
     width: int
 
-    def decode(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop) -> Response: ...
+    def decode(
+        self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, order: Order | None = None
+    ) -> Response: ...
 
 
 class Observer(Protocol):
@@ -56,6 +61,7 @@ class Plan:
     data: DataSet
     items: Sequence[Item]
     schedules: Mapping[str, Schedule]
+    order: Order
     truncation: Truncation | None
     repetitions: int
     seed: int
@@ -70,6 +76,7 @@ class Plan:
 def plan(
     task: Task,
     schedules: Mapping[str, Schedule],
+    order: Order,
     *,
     limit: int | None,
     prompts: Sequence[str | int] | None,
@@ -88,7 +95,14 @@ def plan(
         raise UserError("schedule=[]: nothing to run. Name at least one, as in schedule=packed.")
     if not isinstance(warmups, int) or warmups < 0:
         raise UserError(f"warmups={warmups}: need an integer of at least 0.")
+    if not isinstance(seed, int):
+        raise UserError(f"seed={seed}: need an integer.")
     truncation = _truncation(temperature, top_k, top_p)
+    if truncation is not None and not isinstance(order, LeftToRight):
+        raise UserError(
+            f"order={order.name} temperature={temperature}: sampling is exact left to right only. "
+            "Use order=ltr or temperature=0."
+        )
     data = task.source.read()
     items = select(data.items, limit, prompts)
     for item in items:
@@ -98,6 +112,7 @@ def plan(
         data=data,
         items=items,
         schedules=schedules,
+        order=order,
         truncation=truncation,
         repetitions=1 if truncation is None else task.repetitions,
         seed=seed,
@@ -120,6 +135,13 @@ class Runner:
     """Executes a plan with a loaded model and writes its records."""
 
     def __init__(self, plan: Plan, model: LanguageModel, folder: RunFolder):
+        if not model.model.is_same_position:
+            if not isinstance(plan.order, LeftToRight):
+                raise UserError(
+                    f"order={plan.order.name}: {model.name} verifies causally, left to right only. Use order=ltr."
+                )
+            if any(isinstance(schedule, Native) for schedule in plan.schedules.values()):
+                raise UserError(f"schedule=native: decodes SetDLM models only, {model.name} is none.")
         self._plan = plan
         self._model = model
         self._timed = TimedModel(model.model)
@@ -165,7 +187,7 @@ class Runner:
             "task": plan.task.name,
             "schedule": name,
             "width": plan.schedules[name].width,
-            "order": "ltr",
+            "order": plan.order.name,
             "adapter": self._model.adapter,
             "temperature": plan.truncation.temperature if plan.truncation else 0.0,
             "top_k": plan.truncation.top_k if plan.truncation else None,
@@ -203,7 +225,8 @@ class Runner:
         )
 
     def _decode(self, name: str, prompt: Sequence[int], rule: Rule) -> Response:
-        return self._plan.schedules[name].decode(self._timed, prompt, rule, self._stop)
+        plan = self._plan
+        return plan.schedules[name].decode(self._timed, prompt, rule, self._stop, plan.order)
 
     def _rule(self, seed: int) -> Rule:
         """A fresh rule for one response, so that it can be reproduced alone."""

@@ -8,28 +8,35 @@
 from schedules.acceptance import UnsoundLogits
 from schedules.autoregressive import Autoregressive
 from schedules.call import Call, Draft, Model, Output, Proposals
+from schedules.decoding import Decoding
 from schedules.distributions import Truncation
-from schedules.decoding import Decoding, Iteration, Response, Stop
 from schedules.greedy import Greedy
 from schedules.linear import Linear
+from schedules.native import Native
 from schedules.one_call import Branches, OneCall, Packed, Quadratic
+from schedules.order import Confidence, LeftToRight, Random
+from schedules.response import Iteration, Response, Stop
 from schedules.sampling import Sampling, Seeded
 
 __all__ = [
     "Autoregressive",
     "Branches",
     "Call",
+    "Confidence",
     "Decoding",
     "Draft",
     "Greedy",
     "Iteration",
+    "LeftToRight",
     "Linear",
     "Model",
+    "Native",
     "OneCall",
     "Output",
     "Packed",
     "Proposals",
     "Quadratic",
+    "Random",
     "Response",
     "Sampling",
     "Seeded",

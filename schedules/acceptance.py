@@ -17,17 +17,20 @@ class Accepted:
     Attributes:
       tokens: token ids on the host.
       on_device: the same, int64 [accepted].
+      standing: how many of them are draft tokens.
     """
 
     tokens: Sequence[int]
     on_device: Tensor
+    standing: int
 
 
-def emitted(transferred: Sequence[int], rows: int) -> Sequence[int]:
+def emitted(transferred: Sequence[int], rows: int, on_device: Tensor) -> Accepted:
     """Unpacks the one transfer of an iteration: [verifier is sound, drafter is sound, standing, token, token, ...].
 
     Args:
       rows: verifier rows; the tokens emitted are the standing ones and one more where there is a row for it.
+      on_device: the same tokens, int64 [tokens].
 
     Raises:
       UnsoundLogits: says whose.
@@ -36,4 +39,5 @@ def emitted(transferred: Sequence[int], rows: int) -> Sequence[int]:
     for whose, is_sound in (("verifier", verifier_is_sound), ("drafter", drafter_is_sound)):
         if not is_sound:
             raise UnsoundLogits(f"{whose} logits hold NaN or infinity")
-    return tokens[: min(standing + 1, rows)]
+    count = min(standing + 1, rows)
+    return Accepted(tokens[:count], on_device[:count], standing)

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+from schedules.begin import begin
 from schedules.call import Model
-from schedules.decoding import Decoding, Response, Rule, Stop
+from schedules.decoding import Rule
+from schedules.order import Order
+from schedules.response import Response, Stop
 
 
 class Autoregressive:
@@ -11,9 +14,11 @@ class Autoregressive:
 
     width = 0
 
-    def decode(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop) -> Response:
+    def decode(
+        self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, order: Order | None = None
+    ) -> Response:
         """Generates a response to `prompt` (token ids)."""
-        decoding = Decoding.begin(model, prompt, rule, stop, self.width)
+        decoding = begin(model, prompt, rule, stop, self.width, order)
         while not decoding.ended:
             draft = decoding.no_draft()
             decoding.accept(draft, decoding.evaluate(draft))

@@ -48,6 +48,17 @@ class Draft:
     def __len__(self) -> int:
         return self.tokens.shape[0]
 
+    def first(self, count: int) -> "Draft":
+        """The first `count` tokens."""
+        stored = self.distributions and self.distributions.first(count)
+        return Draft(self.tokens[:count], stored, self.is_sound)
+
+    def take(self, rows: Sequence[int]) -> "Draft":
+        """The tokens at `rows`, in that order."""
+        index = torch.tensor(rows, dtype=torch.int64, device=self.tokens.device)
+        stored = self.distributions and self.distributions.take(index)
+        return Draft(self.tokens[index], stored, self.is_sound)
+
 
 @dataclass(frozen=True)
 class Window:
@@ -143,9 +154,15 @@ class Output:
 
 
 class Model(Protocol):
-    """A model family as schedules see it: it knows calls and prefixes, never schedules."""
+    """A model family as schedules see it: it knows calls and prefixes, never schedules.
+
+    Attributes:
+      is_same_position: whether its verifier predicts a position from a query at that position; calls then have
+        windows, the first call of a response has nothing but the prompt, and the methods of `WindowModel` are there.
+    """
 
     device: torch.device
+    is_same_position: bool
 
     def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
         """Forgets everything and takes `prompt` (at least one token id) as the verified prefix."""
@@ -155,3 +172,16 @@ class Model(Protocol):
 
     def commit(self, tokens: Tensor) -> None:
         """Appends the accepted `tokens` (int64 [accepted], from the last evaluated draft and verifier)."""
+
+
+class WindowModel(Model, Protocol):
+    """What same-position families offer beyond `Model`."""
+
+    def commit(self, tokens: Tensor, standing: int | None = None) -> None:
+        """Accepts `tokens` at the first ranks of the verified window; `standing` of them are draft tokens."""
+
+    def commit_at(self, tokens: Tensor, positions: Sequence[int]) -> None:
+        """Accepts `tokens` (int64 [n]) at output `positions` without verification."""
+
+    def forget_after(self, position: int) -> None:
+        """Drops accepted tokens beyond an output position."""

@@ -1,108 +1,39 @@
 """One response in the making: what is verified, what it cost so far, and whether it has ended.
 
-Schedules drive a `Decoding`; it owns everything that is the same for all of them: counting calls, cutting accepted
-groups at the first EOS and at the cap (algorithm 1, lines 7 and 8), committing, and the per-iteration trace.
+Schedules drive a `Decoding`; it owns everything that is the same for all of them: counting calls, cutting at EOS and
+at the cap, committing, and the per-iteration trace. There is one kind for verifiers that are shifted and causal
+(`PrefixDecoding`, here) and one for same-position verifiers (`WindowDecoding`); schedules cannot tell them apart.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from torch import Tensor
 
 from schedules.acceptance import Accepted, UnsoundLogits
-from schedules.call import AdapterRows, Call, Draft, Model, Output
-
-StopReason = Literal["eos", "length"]
+from schedules.call import AdapterRows, Call, Draft, Model, Output, Window
+from schedules.response import Iteration, Response, Stop, StopReason
 
 
 class Rule(Protocol):
     """How drafts are accepted and drawn: greedily, or by rejection sampling."""
 
-    drafts_in_prompt_call: bool
+    is_greedy: bool
 
     def verify(self, draft: Draft, verifier: Tensor) -> Accepted: ...
 
     def draw(self, logits: Tensor) -> Draft: ...
 
 
-@dataclass(frozen=True)
-class Stop:
-    """When a response ends.
+class Decoding(ABC):
+    """State of one response. Schedules call `evaluate`, `accept` and `draw` until `ended`.
 
     Attributes:
-      max_new_tokens: cap L on generated tokens, EOS included; 0 makes no call at all.
-      eos_ids: token ids that end a response; the first one accepted is its last token.
+      stop_reason: why it has ended; None while it has not.
     """
 
-    max_new_tokens: int
-    eos_ids: frozenset[int]
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """What one iteration of a schedule did.
-
-    Attributes:
-      calls: forward passes.
-      rows: token rows evaluated in them.
-      adapter_rows: those of them that an adapter touched.
-      drafted: draft tokens that were verified.
-      accepted: tokens emitted, after cutting at EOS and the cap.
-    """
-
-    calls: int
-    rows: int
-    adapter_rows: AdapterRows
-    drafted: int
-    accepted: int
-
-
-@dataclass(frozen=True)
-class Response:
-    """A finished response.
-
-    Attributes:
-      tokens: generated token ids, EOS included.
-      trace: one entry for each iteration, prompt call included; `accepted` adds up to the tokens.
-      stop_reason: "eos" or "length".
-    """
-
-    tokens: Sequence[int]
-    trace: Sequence[Iteration]
-    stop_reason: StopReason
-
-    @property
-    def nfe(self) -> int:
-        """Forward passes, prompt processing included."""
-        return sum(iteration.calls for iteration in self.trace)
-
-    @property
-    def rows(self) -> int:
-        """Token rows evaluated, padding included."""
-        return sum(iteration.rows for iteration in self.trace)
-
-    @property
-    def adapter_rows(self) -> AdapterRows:
-        """Rows that an adapter touched."""
-        return sum((iteration.adapter_rows for iteration in self.trace), AdapterRows())
-
-
-@dataclass
-class Decoding:
-    """State of one response. Schedules call `evaluate`, `accept` and `draw` until `ended`."""
-
-    model: Model
-    rule: Rule
-    stop: Stop
-    width: int
-    tokens: list[int] = field(default_factory=list)
-    trace: list[Iteration] = field(default_factory=list)
-    stop_reason: StopReason | None = None
-    _calls: list[Output] = field(default_factory=list)  # of the iteration under way
-
-    @classmethod
-    def begin(cls, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, width: int) -> "Decoding":
+    def __init__(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, width: int):
         """Hands `prompt` to the model; with a cap of 0 the response has ended already.
 
         Raises:
@@ -110,16 +41,48 @@ class Decoding:
         """
         if not prompt:
             raise ValueError("prompt: got no token; a response needs at least one prompt token")
-        decoding = cls(model, rule, stop, width)
+        self.model, self.rule, self.stop, self.width = model, rule, stop, width
+        self.stop_reason: StopReason | None = None
+        self._trace: list[Iteration] = []
+        self._calls: list[Output] = []  # of the iteration under way
         if stop.max_new_tokens == 0:
-            decoding.stop_reason = "length"
+            self.stop_reason = "length"
         else:
             model.begin(prompt, stop.max_new_tokens)
-        return decoding
+
+    @property
+    @abstractmethod
+    def prompt_predicts(self) -> bool:
+        """Whether processing the prompt gives the first token's distribution (a shifted verifier)."""
+
+    @abstractmethod
+    def outcomes(self, draft: Draft) -> int:
+        """The most draft tokens that may stand and still leave positions to propose for."""
+
+    @abstractmethod
+    def evaluate(self, draft: Draft | None, branches: Sequence[int] = ()) -> Output:
+        """One counted forward pass."""
+
+    @abstractmethod
+    def accept(self, draft: Draft, output: Output) -> int:
+        """Verifies `draft`, commits what stands, closes the iteration; returns the number of accepted tokens.
+
+        Raises:
+          UnsoundLogits: names the call.
+        """
+
+    @abstractmethod
+    def draw(self, output: Output, accepted: int = 0) -> Draft:
+        """The draft made from the proposals of `output` that are unresolved after `accepted` tokens."""
+
+    @property
+    @abstractmethod
+    def tokens(self) -> Sequence[int]:
+        """Generated tokens so far that no gap precedes."""
 
     @property
     def ended(self) -> bool:
-        """Whether the last token is an EOS or the cap is reached."""
+        """Whether the response is complete."""
         return self.stop_reason is not None
 
     def no_draft(self) -> Draft:
@@ -129,59 +92,87 @@ class Decoding:
     def first_draft(self) -> Draft:
         """What a one-call schedule starts from (E.2, initial calls).
 
-        At temperature 0 the empty draft: the loop's own first call processes the prompt, verifies nothing and
-        already proposes. Above 0, one call samples the first token and a second one proposes a full draft.
+        The empty draft, as in algorithm 1. But with a shifted verifier above temperature 0, one call samples the
+        first token and a second one proposes a full draft.
         """
         draft = self.no_draft()
-        if self.ended or self.rule.drafts_in_prompt_call:
+        if self.ended or self.rule.is_greedy or not self.prompt_predicts:
             return draft
         self.accept(draft, self.evaluate(draft))
         return draft if self.ended else self.draw(self.evaluate(None, branches=(0,)))
 
-    def evaluate(self, draft: Draft | None, branches: Sequence[int] = ()) -> Output:
-        """One counted forward pass."""
-        output = self.model.evaluate(Call(self.width, draft, branches))
+    def finish(self) -> Response:
+        """The response, once it has ended."""
+        assert self.stop_reason is not None
+        return Response(self.tokens, self._trace, self.stop_reason)
+
+    def _call(self, draft: Draft | None, branches: Sequence[int], window: Window | None = None) -> Output:
+        output = self.model.evaluate(Call(self.width, draft, branches, window))
         self._calls.append(output)
         return output
 
-    def accept(self, draft: Draft, output: Output) -> int:
-        """Verifies `draft`, appends what stands, closes the iteration; returns the number of tokens emitted.
-
-        Raises:
-          UnsoundLogits: names the call.
-        """
+    def _verify(self, draft: Draft, output: Output) -> Accepted:
         try:
-            accepted = self.rule.verify(draft, output.verifier)
+            return self.rule.verify(draft, output.verifier)
         except UnsoundLogits as error:
-            calls = len(self._calls) + sum(iteration.calls for iteration in self.trace)
+            calls = len(self._calls) + sum(iteration.calls for iteration in self._trace)
             raise UnsoundLogits(f"call {calls}: {error}") from None
-        kept = self._cut(accepted.tokens)
-        self.tokens += kept
-        self.trace.append(
+
+    def _close_iteration(self, drafted: int, accepted: int, positions: Sequence[int] = ()) -> None:
+        self._trace.append(
             Iteration(
                 calls=len(self._calls),
                 rows=sum(call.rows for call in self._calls),
                 adapter_rows=sum((call.adapter_rows for call in self._calls), AdapterRows()),
-                drafted=len(draft),
-                accepted=len(kept),
+                drafted=drafted,
+                accepted=accepted,
+                positions=positions,
             )
         )
         self._calls.clear()
+
+
+class PrefixDecoding(Decoding):
+    """Decoding from left to right with a shifted, causal verifier (sections 3.1 and 3.2, D.1)."""
+
+    prompt_predicts = True
+
+    def __init__(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, width: int):
+        """As for `Decoding`.
+
+        Raises:
+          ValueError: stop markers, which only same-position families are evaluated with.
+        """
+        if stop.markers:
+            raise ValueError(f"markers: got {len(stop.markers)}; a causal verifier ends at EOS or the cap alone")
+        self._tokens: list[int] = []
+        super().__init__(model, prompt, rule, stop, width)
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        return self._tokens
+
+    def outcomes(self, draft: Draft) -> int:
+        return len(draft)
+
+    def evaluate(self, draft: Draft | None, branches: Sequence[int] = ()) -> Output:
+        return self._call(draft, branches)
+
+    def accept(self, draft: Draft, output: Output) -> int:
+        accepted = self._verify(draft, output)
+        kept = self._cut(accepted.tokens)
+        self._tokens += kept
+        self._close_iteration(len(draft), len(kept))
         if not self.ended:
             self.model.commit(accepted.on_device)
         return len(kept)
 
     def draw(self, output: Output, accepted: int = 0) -> Draft:
-        """The draft made from the proposals of `output` that are unresolved after `accepted` tokens."""
         return self.rule.draw(output.proposals.after(accepted))
 
-    def finish(self) -> Response:
-        """The response, once it has ended."""
-        assert self.stop_reason is not None
-        return Response(self.tokens, self.trace, self.stop_reason)
-
     def _cut(self, accepted: Sequence[int]) -> list[int]:
-        room = self.stop.max_new_tokens - len(self.tokens)
+        """The accepted tokens up to the first EOS and the cap (algorithm 1, lines 7 and 8)."""
+        room = self.stop.max_new_tokens - len(self._tokens)
         kept = []
         for token in accepted[:room]:
             kept.append(token)

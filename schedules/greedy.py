@@ -10,7 +10,7 @@ from schedules.call import Draft
 class Greedy:
     """Temperature 0. Ties go to the lowest token id; nothing is random."""
 
-    drafts_in_prompt_call = True  # E.2: at temperature 0 the first call already proposes
+    is_greedy = True
 
     def verify(self, draft: Draft, verifier: Tensor) -> Accepted:
         """Accepts the matching start of `draft` and one verifier token (correction or bonus).
@@ -30,8 +30,7 @@ class Greedy:
         standing = matches.cumprod(dim=0).sum(dim=0, keepdim=True)
         is_sound = best.isfinite().all()[None]
         transferred = torch.cat([is_sound, draft.is_sound, standing, predictions]).tolist()
-        tokens = emitted(transferred, rows)
-        return Accepted(tokens, predictions[: len(tokens)])
+        return emitted(transferred, rows, predictions)
 
     def draw(self, logits: Tensor) -> Draft:
         """The most likely token of every row of `logits`, float [n, vocab]."""

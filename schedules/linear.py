@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+from schedules.begin import begin
 from schedules.call import Model
-from schedules.decoding import Decoding, Response, Rule, Stop
+from schedules.decoding import Rule
+from schedules.order import Order
+from schedules.response import Response, Stop
 from schedules.width import checked_width
 
 
@@ -18,12 +21,15 @@ class Linear:
         """
         self.width = checked_width(width)
 
-    def decode(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop) -> Response:
-        """Generates a response to `prompt` (token ids)."""
-        decoding = Decoding.begin(model, prompt, rule, stop, self.width)
-        draft = decoding.no_draft()
-        while not decoding.ended:
+    def decode(
+        self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, order: Order | None = None
+    ) -> Response:
+        """Generates a response to `prompt` (token ids), verifying in `order` (left to right by default)."""
+        decoding = begin(model, prompt, rule, stop, self.width, order, scores_from="verifier")
+        if decoding.prompt_predicts and not decoding.ended:
+            draft = decoding.no_draft()
             decoding.accept(draft, decoding.evaluate(draft))
-            if not decoding.ended:
-                draft = decoding.draw(decoding.evaluate(None, branches=(0,)))
+        while not decoding.ended:
+            draft = decoding.draw(decoding.evaluate(None, branches=(0,)))
+            decoding.accept(draft, decoding.evaluate(draft))
         return decoding.finish()

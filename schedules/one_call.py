@@ -12,8 +12,11 @@ The next draft is what the freshest usable branch holds for positions that verif
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from schedules.begin import begin
 from schedules.call import Model
-from schedules.decoding import Decoding, Response, Rule, Stop
+from schedules.decoding import Rule
+from schedules.order import Order
+from schedules.response import Response, Stop
 from schedules.width import checked_width
 
 
@@ -32,32 +35,35 @@ class OneCall(ABC):
         self.width = checked_width(width)
 
     @abstractmethod
-    def branches(self, draft_length: int) -> Sequence[int]:
-        """Branches of a call that verifies `draft_length` tokens: ascending, with 0, none above `draft_length`."""
+    def branches(self, outcomes: int) -> Sequence[int]:
+        """Branches of a call after which up to `outcomes` draft tokens stand: ascending, with 0, none above that."""
 
-    def decode(self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop) -> Response:
-        """Generates a response to `prompt` (token ids)."""
-        decoding = Decoding.begin(model, prompt, rule, stop, self.width)
+    def decode(
+        self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, order: Order | None = None
+    ) -> Response:
+        """Generates a response to `prompt` (token ids), verifying in `order` (left to right by default)."""
+        decoding = begin(model, prompt, rule, stop, self.width, order)
         draft = decoding.first_draft()
         while not decoding.ended:
-            output = decoding.evaluate(draft, self.branches(len(draft)))
+            output = decoding.evaluate(draft, self.branches(decoding.outcomes(draft)))
             accepted = decoding.accept(draft, output)
-            draft = decoding.draw(output, accepted)
+            if not decoding.ended:
+                draft = decoding.draw(output, accepted)
         return decoding.finish()
 
 
 class Packed(OneCall):
     """Packed-SS: the only branch assumes that nothing of the draft stands; 2B rows a call."""
 
-    def branches(self, draft_length: int) -> Sequence[int]:
+    def branches(self, outcomes: int) -> Sequence[int]:
         return (0,)
 
 
 class Quadratic(OneCall):
     """Quadratic-SS: a branch for every possible number of accepted draft tokens; B(B + 1) rows a call."""
 
-    def branches(self, draft_length: int) -> Sequence[int]:
-        return range(draft_length + 1)
+    def branches(self, outcomes: int) -> Sequence[int]:
+        return range(outcomes + 1)
 
 
 class Branches(OneCall):
@@ -75,5 +81,5 @@ class Branches(OneCall):
             raise ValueError(f"branches: got {list(branches)}, need 0 and any of 1 to width={width} beside it")
         self._branches = sorted(set(branches))
 
-    def branches(self, draft_length: int) -> Sequence[int]:
-        return [branch for branch in self._branches if branch <= draft_length]
+    def branches(self, outcomes: int) -> Sequence[int]:
+        return [branch for branch in self._branches if branch <= outcomes]

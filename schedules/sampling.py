@@ -44,7 +44,7 @@ class Seeded:
 class Sampling:
     """Temperature above 0, optionally truncated; both sides alike."""
 
-    drafts_in_prompt_call = False  # E.2: the prompt's call samples one token, a second call drafts
+    is_greedy = False
 
     def __init__(self, truncation: Truncation, chance: Chance):
         self._truncation = truncation
@@ -70,8 +70,7 @@ class Sampling:
         is_sound = p.probabilities.isfinite().all()[None]
         tokens = torch.cat([draft.tokens, own]).scatter(0, standing, own)  # [k + 1]
         transferred = torch.cat([is_sound, draft.is_sound, standing, tokens]).tolist()
-        kept = emitted(transferred, rows)
-        return Accepted(kept, tokens[: len(kept)])
+        return emitted(transferred, rows, tokens)
 
     def draw(self, logits: Tensor) -> Draft:
         """One token for every row of `logits`, float [n, vocab], stored with the distribution it came from."""

@@ -15,10 +15,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-FULLY_MASKED_SHARE = 0.6  # of the rows; the others mask each block at a random rate
-CLEAN_FIRST_SHARE = 0.7  # of the blocks whose first token is the last verified one
-BLOCK_SIZES = (4, 8, 16, 32)
-MAX_BLOCK = max(BLOCK_SIZES)
+
+@dataclass(frozen=True)
+class BlockMix:
+    """What the blocks of the noisy half look like.
+
+    Attributes:
+      sizes: block sizes, drawn evenly, one for each row of the batch.
+      fully_masked_share: of the rows; the others mask each block at a random rate.
+      clean_first_share: of the blocks; their first token is the last verified one.
+    """
+
+    sizes: Sequence[int]
+    fully_masked_share: float
+    clean_first_share: float
+
+
+JOINT_MIX = BlockMix(sizes=(4, 8, 16, 32), fully_masked_share=0.6, clean_first_share=0.7)
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,8 @@ class JointBatch:
       mask: bool [batch, 1, rows, rows]; True where a row may attend.
       causal_targets: int64 [batch, rows]; next token at clean rows, -100 where no loss is taken.
       masked_targets: int64 [batch, rows]; own token at masked rows, -100 where no loss is taken.
+      depths: int64 [batch, rows]; a noisy row's distance from its block's first, 0 at clean rows.
+      clean_rows: number of rows of the clean half.
     """
 
     input_ids: Tensor
@@ -46,12 +61,16 @@ class JointBatch:
     mask: Tensor
     causal_targets: Tensor
     masked_targets: Tensor
+    depths: Tensor
+    clean_rows: int
 
 
-def joint_batch(examples: Sequence[TokenizedExample], pad_id: int, mask_id: int, rng: torch.Generator) -> JointBatch:
+def joint_batch(
+    examples: Sequence[TokenizedExample], pad_id: int, mask_id: int, rng: torch.Generator, mix: BlockMix = JOINT_MIX
+) -> JointBatch:
     """Lays `examples` out for one step of the joint objective.
 
-    The noisy half covers the last prompt token, the response, and MAX_BLOCK positions beyond it.
+    The noisy half covers the last prompt token, the response, and the longest block's positions beyond it.
     """
     batch = len(examples)
     tokens = [torch.tensor([*example.prompt, *example.response]) for example in examples]
@@ -60,17 +79,17 @@ def joint_batch(examples: Sequence[TokenizedExample], pad_id: int, mask_id: int,
     clean = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=pad_id)
     clean_positions = torch.arange(clean.shape[1]).expand(batch, -1)
 
-    noisy_length = int((ends - starts).max()) + MAX_BLOCK
+    noisy_length = int((ends - starts).max()) + max(mix.sizes)
     noisy_positions = starts + torch.arange(noisy_length)
     in_response = (noisy_positions > starts) & (noisy_positions < ends)
     padded = torch.nn.functional.pad(clean, (0, noisy_length), value=pad_id)
     originals = padded.gather(1, noisy_positions)
 
-    sizes = torch.tensor(BLOCK_SIZES)[torch.randint(len(BLOCK_SIZES), (batch, 1), generator=rng)]
+    sizes = torch.tensor(mix.sizes)[torch.randint(len(mix.sizes), (batch, 1), generator=rng)]
     offsets = (torch.rand(batch, 1, generator=rng) * sizes).long()
     blocks = (torch.arange(noisy_length) + offsets) // sizes
     block_starts = (starts - offsets + blocks * sizes).clamp_min(starts)
-    is_masked = _masked_places(noisy_positions, blocks, block_starts, rng) | (noisy_positions >= ends)
+    is_masked = _masked_places(noisy_positions, blocks, block_starts, mix, rng) | (noisy_positions >= ends)
 
     noisy_rows_see_clean = clean_positions[:, None, :] < block_starts[:, :, None]
     noisy_rows_see_noisy = blocks[:, :, None] == blocks[:, None, :]
@@ -95,16 +114,20 @@ def joint_batch(examples: Sequence[TokenizedExample], pad_id: int, mask_id: int,
             [next_tokens.masked_fill(~predicts_response, -100), torch.full_like(originals, -100)], 1
         ),
         masked_targets=torch.cat([nothing, originals.masked_fill(~(is_masked & in_response), -100)], dim=1),
+        depths=torch.cat([torch.zeros_like(clean), noisy_positions - block_starts], dim=1),
+        clean_rows=clean.shape[1],
     )
 
 
-def _masked_places(positions: Tensor, blocks: Tensor, block_starts: Tensor, rng: torch.Generator) -> Tensor:
+def _masked_places(
+    positions: Tensor, blocks: Tensor, block_starts: Tensor, mix: BlockMix, rng: torch.Generator
+) -> Tensor:
     """Which noisy rows are masked: bool [batch, noisy_length]."""
     batch, length = positions.shape
     block_count = int(blocks.max()) + 1
     rates = torch.rand(batch, block_count, generator=rng)
-    rates[torch.rand(batch, generator=rng) < FULLY_MASKED_SHARE] = 1.0
+    rates[torch.rand(batch, generator=rng) < mix.fully_masked_share] = 1.0
     is_masked = torch.rand(batch, length, generator=rng) < rates.gather(1, blocks)
-    keeps_first = torch.rand(batch, block_count, generator=rng) < CLEAN_FIRST_SHARE
+    keeps_first = torch.rand(batch, block_count, generator=rng) < mix.clean_first_share
     is_first = positions == block_starts
     return torch.where(is_first, ~keeps_first.gather(1, blocks), is_masked)

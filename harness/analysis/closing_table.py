@@ -1,11 +1,12 @@
 """The table that a run ends with, for reading in a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
+
+from harness.analysis.table import MISSING, aligned
 
 HEADER = ("schedule", "W", "n", "tokens/s", "tokens/NFE", "ms/NFE", "accuracy")
 RATIO_HEADER = ("tokens/s", "tokens/NFE", "time/NFE")
-DASH = "-"
 
 
 def closing_table(summary: Mapping[str, Any], expected: int) -> str:
@@ -20,7 +21,7 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
     for name, totals in summary["schedules"].items():
         row = (
             name,
-            str(totals["width"] or DASH),
+            str(totals["width"] or MISSING),
             str(totals["responses"]),
             _number(totals["throughput"], "{:.1f}"),
             _number(totals["tokens_per_nfe"], "{:.2f}"),
@@ -30,7 +31,7 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
         if compared:
             row += tuple(_number(value, "{:.3f}") for value in totals["ratios_to_linear"].values())
         rows.append(row)
-    lines = _aligned(rows)
+    lines = aligned(rows, is_left=[True] + [False] * (len(rows[0]) - 1))
     if summary["agreement"]:
         agreement = summary["agreement"]
         lines.append(
@@ -47,15 +48,4 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
 
 
 def _number(value: float | None, form: str, scale: float = 1.0) -> str:
-    return DASH if value is None else form.format(value * scale)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if index == 0 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
+    return MISSING if value is None else form.format(value * scale)

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from harness.analysis.metrics import METRICS, totals
 from harness.records import Record
 
 BASELINE = "linear"
+SUMS = ("responses", "tokens", "nfe", "rows", "wall_s")
 RATIOS = ("throughput", "tokens_per_nfe", "time_per_nfe_s")
 
 
@@ -35,27 +37,12 @@ def summarize(records: Iterable[Record]) -> Mapping[str, Any]:
 
 
 def _totals(records: Sequence[Record]) -> dict[str, Any]:
-    decoded = [record for record in records if not record.is_skipped]
-    tokens = sum(record.tokens for record in decoded)
-    nfe = sum(record.nfe for record in decoded)
-    wall_s = sum(record.wall_s for record in decoded)
-    graded = [
-        record.verdict["correct"]
-        for record in decoded
-        if record.verdict is not None and record.verdict["correct"] is not None
-    ]
+    sums = totals(records)
     return {
         "width": records[0].width,
-        "responses": len(decoded),
-        "tokens": tokens,
-        "nfe": nfe,
-        "rows": sum(record.rows for record in decoded),
-        "wall_s": wall_s,
-        "throughput": _ratio(tokens, wall_s),
-        "tokens_per_nfe": _ratio(tokens, nfe),
-        "time_per_nfe_s": _ratio(wall_s, nfe),
-        "accuracy": _ratio(sum(graded), len(graded)),
-        "non_model_s": wall_s - sum(record.model_s for record in decoded),
+        **{name: sums[name] for name in SUMS},
+        **{name: _ratio(sums[METRICS[name].above], sums[METRICS[name].below]) for name in (*RATIOS, "accuracy")},
+        "non_model_s": sums["non_model_s"],
     }
 
 

@@ -1,6 +1,6 @@
 """usage: python -m harness list
 
-Models, tasks and schedules with one line each. Every name is a file of conf/GROUP/ and can be given as GROUP=NAME.
+Models, tasks, schedules and verification orders with one line each. Every name is a file of conf/GROUP/ and can be given as GROUP=NAME.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from harness.config import described
 from harness.errors import UserError
 
-GROUPS = ("model", "task", "schedule")
+GROUPS = ("model", "task", "schedule", "order")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,6 +6,7 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
   limit=N  prompts=[ID,...]                        fewer prompts
   schedules.NAME.width=W                           speculative width of one schedule
   task.data_files=PATH                             a data set's own file instead of the hub
+  order=ltr|confidence                             verification order, for SetDLM models
   temperature=T  top_k=K  top_p=P  seed=N          see conf/config.yaml for all keys and their defaults
   run_dir=PATH                                     where to write; a run that is there goes on where it stopped
   -m                                               sweep: one run for each combination of KEY=A,B
@@ -25,6 +26,7 @@ from harness.analysis.closing_table import closing_table
 from harness.analysis.summary import summarize
 from harness.building import build, build_model, build_schedules
 from harness.config import compose
+from harness.errors import UserError
 from harness.progress import Progress
 from harness.records import read_records
 from harness.run_folder import RunFolder
@@ -52,6 +54,7 @@ def run(config: DictConfig) -> Path:
     prepared = plan(
         build(config.task, "task"),
         build_schedules(config.schedules),
+        build(config.order, "order"),
         limit=config.limit,
         prompts=config.prompts,
         temperature=config.temperature,
@@ -60,6 +63,8 @@ def run(config: DictConfig) -> Path:
         seed=config.seed,
         warmups=config.warmups,
     )
+    if not isinstance(config.samples, int) or config.samples < 0:
+        raise UserError(f"samples={config.samples}: need an integer of at least 0.")
     path = Path(config.run_dir) if config.run_dir else _new_folder(config)
     _announce(config, prepared, path)
     folder = RunFolder(path)

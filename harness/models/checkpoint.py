@@ -132,6 +132,8 @@ def _opened(file: Path) -> Iterator[Iterator[tuple[str, Callable[[], Tensor]]]]:
         if file.suffix == ".bin":
             # Memory-mapped: a shard of several GB is not held twice.
             tensors = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+            if not isinstance(tensors, dict) or not all(map(torch.is_tensor, tensors.values())):
+                raise pickle.UnpicklingError("no tensors by name")
             yield ((name, partial(tensors.__getitem__, name)) for name in tensors)
         else:
             with safe_open(file, framework="pt") as shard:

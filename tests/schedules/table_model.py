@@ -19,6 +19,7 @@ class TableModel:
     """Made-up distributions behind the call protocol; records the calls that it was asked."""
 
     device = torch.device("cpu")
+    is_same_position = False
 
     def __init__(self, verifier: Verifier, drafter: Drafter):
         self._verifier, self._drafter = verifier, drafter

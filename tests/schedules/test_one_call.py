@@ -56,7 +56,7 @@ def test_partial_branches_fall_back_to_the_largest_branch_that_stands():
 
 
 def test_branches_beyond_the_draft_are_not_asked_for():
-    assert list(Branches(5, [0, 3, 5]).branches(draft_length=4)) == [0, 3]
+    assert list(Branches(5, [0, 3, 5]).branches(4)) == [0, 3]
 
 
 def test_partial_branches_with_only_zero_are_packed():

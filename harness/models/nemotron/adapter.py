@@ -51,9 +51,7 @@ class ProposalAdapter:
             raise UserError(f"model.adapter_mode={mode}: no such mode. Known: {', '.join(MODES)}.")
         self.mode = mode
         self.first_row: int | None = None
-        self.layers = [
-            _AdaptedProjection(layer.self_attn.o_proj, self, rank, scale) for layer in backbone.model.layers
-        ]
+        self.layers = [_AdaptedProjection(layer.self_attn.o_proj, self, rank, scale) for layer in backbone.model.layers]
         for layer, adapted in zip(backbone.model.layers, self.layers, strict=True):
             layer.self_attn.o_proj = adapted
 

@@ -38,6 +38,8 @@ class NemotronModel:
     Batch size 1. Not thread-safe. Calls run without gradients.
     """
 
+    is_same_position = False
+
     def __init__(self, backbone: Ministral3ForCausalLM, mask_id: int, adapter: ProposalAdapter | None = None):
         """Takes over a backbone.
 

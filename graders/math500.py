@@ -1,0 +1,35 @@
+r"""MATH-500: does the boxed answer match, notation aside?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graders.boxed import last_boxed
+from graders.latex import canonical
+from graders.symbolic import SecondOpinions
+from graders.verdict import Verdict
+
+
+class Math500:
+    """Exact match of the last boxed answer after the normalization of `graders.latex`; only a box counts."""
+
+    def __init__(self) -> None:
+        self.opinions = SecondOpinions()
+
+    def grade(self, response: str, reference: Mapping[str, Any]) -> Verdict:
+        """Judges a response to a MATH problem.
+
+        Args:
+          response: the model's text.
+          reference: `gold`, the data set's `answer`.
+
+        Returns:
+          Reason `boxed` or `no answer`; details `strict` (equal but for blanks) and, with math-verify
+          installed, `symbolic`.
+        """
+        gold = str(reference["gold"])
+        answer = last_boxed(response)
+        if answer is None:
+            return Verdict(False, "no answer")
+        return Verdict(canonical(answer) == canonical(gold), "boxed", answer, self.opinions.compare(answer, gold))

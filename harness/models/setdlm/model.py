@@ -1,0 +1,299 @@
+"""The SetDLM family as schedules see it: calls about windows in, logits out, on a stock Qwen3 backbone.
+
+The backbone is called with explicit 4D boolean masks, position ids and our cache. SDPA attention is required: eager
+attention adds a boolean mask to the scores and is silently wrong (transformers 5.24).
+
+A response goes like this. `begin` takes the prompt; the first call, Call(width, None), caches it and gives nothing
+else (E.2). Every other call is about a window. Accepted tokens reach the model in one of two ways: `commit` after a
+call that verified a draft, `commit_at` for tokens that were taken from proposals, as native decoding does. Where an
+accepted EOS shrinks the response, `forget_after` drops what was accepted behind it (algorithm 3, line 12).
+
+Cached are the prompt and then accepted tokens in the order of acceptance, keys rotated by textual position. Accepted
+tokens that were no draft tokens wait in N for the next call, which caches them; cached draft tokens are never
+computed again, and accepting them copies nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import Qwen3ForCausalLM
+
+from harness.models.cache import KeyValueCache
+from harness.models.setdlm.layout import Layout, window_layout
+from schedules.call import Call, Draft, Output, Proposals, Window
+
+SUPPRESSED = -1e12  # the mask token's logit; finite as in the released decoder, and zero in every softmax
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Tensors on the device for one shape of call, built once.
+
+    `mask` has all-True columns for the longest cached context before the layout's own, so that the mask for any
+    context is a slice; only its columns for O depend on the draft, and are written anew in each call. `kept` lists
+    proposal rows first: the verifier rows of a draft of k tokens are then a slice too.
+    """
+
+    layout: Layout
+    token_ids: Tensor  # int64 [rows], masks everywhere
+    mask: Tensor  # bool [rows, context capacity + rows]
+    draft_mask: Tensor  # bool [rows, draft_rows], a view of its columns for O
+    kept: Tensor  # int64 [proposals + verifier rows]
+
+
+@dataclass
+class _Pending:
+    """Accepted tokens that no call has processed yet: the next call's N."""
+
+    tokens: Tensor  # int64 [p]
+    positions: list[int]
+
+
+@dataclass(frozen=True)
+class _Verified:
+    """What the last verifying call was about; its O rows lie right behind the cached ones."""
+
+    window: Window
+    draft: Draft
+
+    @property
+    def verifiable(self) -> int:
+        """Ranks that the verifier has a say on: the drafted ones before the first that is not, and that one."""
+        return _verifier_count(self.window)
+
+
+class SetDlmModel:
+    """A set-causal model: any-order verifier and parallel drafter in one set of weights.
+
+    Batch size 1. Not thread-safe. Calls run without gradients.
+    """
+
+    is_same_position = True
+
+    def __init__(self, backbone: Qwen3ForCausalLM, mask_id: int):
+        """`backbone`: in evaluation mode, on its device, with SDPA attention; `mask_id`: token id of MASK.
+
+        Raises:
+          ValueError: the backbone was built for another attention backend.
+        """
+        attention = backbone.config._attn_implementation
+        if attention != "sdpa":
+            raise ValueError(f"attention backend: got {attention}, the layouts need sdpa")
+        config = backbone.config
+        self.backbone = backbone.eval()
+        self.mask_id = mask_id
+        self.device = backbone.device
+        self.cache = KeyValueCache(
+            config.num_hidden_layers,
+            config.num_key_value_heads,
+            config.head_dim,
+            backbone.dtype,
+            self.device,
+        )
+        self._prepared: dict[tuple, _Prepared] = {}
+        self._prompt: Tensor | None = None  # not processed yet
+        self._prompt_length = 0
+        self._cached: list[int] = []  # output positions of the cached tokens behind the prompt
+        self._cached_tokens: list[Tensor] = []  # those tokens, in pieces
+        self._pending = self._nothing_pending()
+        self._verified: _Verified | None = None
+
+    def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
+        """Forgets everything and takes `prompt` as the verified prefix; reserves cache for it and the new tokens."""
+        self._prompt = torch.tensor(prompt, device=self.device)
+        self._prompt_length = len(prompt)
+        self._cached, self._cached_tokens = [], []
+        self._pending = self._nothing_pending()
+        self._verified = None
+        self.cache.length = 0
+        self.cache.reserve(len(prompt) + max_new_tokens)
+
+    @torch.inference_mode()
+    def evaluate(self, call: Call) -> Output:
+        """One forward pass; see `schedules.call.Model`.
+
+        The first call of a response has no draft, branch or window. Proposals of all branches cover the same ranks:
+        2 to u where the call verifies, as rank 1 is always accepted, else 1 to u.
+
+        Raises:
+          ValueError: the first call asks for more than the prompt, another one has no proper window, or its draft
+            and branches do not fit the window.
+        """
+        if self._prompt is not None:
+            return self._evaluate_prompt(call)
+        _check(call)
+        return self._evaluate_window(call)
+
+    def commit(self, tokens: Tensor, standing: int | None = None) -> None:
+        """Accepts `tokens` at the first ranks of the call just evaluated, which must have verified a draft.
+
+        Args:
+          tokens: int64 [accepted], in verification order; all but the last are draft tokens.
+          standing: how many of them are draft tokens. None: all but the last, which counts as one only where it
+            completes a fully drafted window and equals the draft; telling costs a transfer to the host, then.
+
+        Raises:
+          ValueError: no call to accept from, or more tokens than it verified.
+        """
+        verified, accepted = self._verified, tokens.shape[0]
+        if verified is None or accepted > verified.verifiable:
+            limit = verified.verifiable if verified else "no call that verified a draft"
+            raise ValueError(f"commit: got {accepted} tokens, can accept from {limit}")
+        if standing is None:
+            standing = accepted - 1
+            if accepted == len(verified.window.positions) and all(verified.window.drafted):
+                standing += int(tokens[-1] == verified.draft.tokens[-1])
+        positions = list(verified.window.positions[:accepted])
+        self.cache.length += standing
+        self._cached += positions[:standing]
+        self._cached_tokens.append(tokens[:standing])
+        self._pending = _Pending(tokens[standing:], positions[standing:])
+        self._verified = None
+
+    def commit_at(self, tokens: Tensor, positions: Sequence[int]) -> None:
+        """Accepts `tokens` (int64 [n]) at output `positions`, in this order; the next call processes them all.
+
+        Raises:
+          ValueError: not as many positions as tokens.
+        """
+        if tokens.shape[0] != len(positions):
+            raise ValueError(f"commit_at: got {tokens.shape[0]} tokens and {len(positions)} positions")
+        self._pending = _Pending(
+            torch.cat([self._pending.tokens, tokens]),
+            [*self._pending.positions, *positions],
+        )
+        self._verified = None
+
+    def forget_after(self, position: int) -> None:
+        """Drops all accepted tokens beyond output `position`; the others keep their order.
+
+        Tokens accepted after a dropped one were computed while it was visible. They wait in N of the next call to be
+        computed again, so that everything later depends on the kept pairs alone (algorithm 3, line 12). That call
+        has more rows than table 2 says; it happens at most once for each accepted end.
+        """
+        first = next((index for index, cached in enumerate(self._cached) if cached > position), len(self._cached))
+        positions = self._cached[first:] + self._pending.positions
+        kept = [index for index, accepted in enumerate(positions) if accepted <= position]
+        tokens = torch.cat([*self._cached_tokens, self._pending.tokens])
+        before = tokens[:first]
+        self._pending = _Pending(tokens[first:][kept], [positions[index] for index in kept])
+        self._cached, self._cached_tokens = self._cached[:first], [before]
+        self.cache.length = self._prompt_length + first
+        self._verified = None
+
+    def _nothing_pending(self) -> _Pending:
+        return _Pending(torch.empty(0, dtype=torch.int64, device=self.device), [])
+
+    def _evaluate_prompt(self, call: Call) -> Output:
+        if call.draft is not None or call.branches or call.window is not None:
+            raise ValueError("call: the first one processes the prompt alone; need no draft, branches or window")
+        rows = self._prompt_length
+        none = torch.empty(0, dtype=torch.int64, device=self.device)
+        logits = self.backbone(
+            input_ids=self._prompt[None],
+            attention_mask=torch.ones(1, 1, rows, rows, dtype=torch.bool, device=self.device).tril(),
+            position_ids=torch.arange(rows, device=self.device)[None],
+            cache=self.cache,
+            use_cache=True,
+            logits_to_keep=none,
+        ).logits[0]
+        self._prompt = None
+        self.cache.length = rows
+        return Output(verifier=logits, proposals=None, rows=rows)
+
+    def _evaluate_window(self, call: Call) -> Output:
+        window, pending = call.window, self._pending
+        prepared = self._shape(len(window.positions), len(pending.positions), call)
+        layout = prepared.layout
+        known = layout.context_rows + layout.ranks
+        from_host = torch.tensor(
+            [*pending.positions, *window.positions, *window.drafted], dtype=torch.int64, device=self.device
+        )
+        token_ids = prepared.token_ids.clone()
+        token_ids[: layout.context_rows] = pending.tokens
+        if call.draft is not None:
+            drafted = from_host[known:].bool()
+            token_ids[layout.draft_columns] = torch.where(drafted, call.draft.tokens, self.mask_id)
+            prepared.draft_mask.copy_(layout.sees_drafts(drafted))
+        position_ids = from_host[:known][layout.slots] + (self._prompt_length - 1)
+        output = self._forward(prepared, token_ids, position_ids, call)
+        self.cache.length += layout.context_rows
+        self._cached += pending.positions
+        self._cached_tokens.append(pending.tokens)
+        self._pending = self._nothing_pending()
+        self._verified = None if call.draft is None else _Verified(window, call.draft)
+        return output
+
+    def _forward(self, prepared: _Prepared, token_ids: Tensor, position_ids: Tensor, call: Call) -> Output:
+        layout = prepared.layout
+        proposals = layout.proposal_rows.shape[0]
+        verifier_count = _verifier_count(call.window) if call.draft is not None else 0
+        hidden_columns = prepared.mask.shape[1] - layout.rows - self.cache.length
+        logits = self.backbone(
+            input_ids=token_ids[None],
+            attention_mask=prepared.mask[None, None, :, hidden_columns:],
+            position_ids=position_ids[None],
+            cache=self.cache,
+            use_cache=True,
+            logits_to_keep=prepared.kept[: proposals + verifier_count],
+        ).logits[0]
+        logits[:, self.mask_id] = SUPPRESSED
+        return Output(
+            verifier=logits[proposals:],
+            proposals=_by_branch(logits[:proposals], call.branches, layout.first_rank),
+            rows=layout.rows,
+        )
+
+    def _shape(self, ranks: int, context_rows: int, call: Call) -> _Prepared:
+        """The tensors for calls of this shape, with room in cache and mask for one more."""
+        key = (ranks, context_rows, call.draft is not None, tuple(call.branches))
+        prepared = self._prepared.get(key)
+        if prepared is None or prepared.mask.shape[1] < self.cache.length + prepared.layout.rows:
+            layout = window_layout(*key)
+            self.cache.reserve(self.cache.length + layout.rows)
+            prepared = self._prepared[key] = self._prepare(layout, self.cache.capacity)
+        self.cache.reserve(self.cache.length + prepared.layout.rows)
+        return prepared
+
+    def _prepare(self, layout: Layout, capacity: int) -> _Prepared:
+        layout = layout.to(self.device)
+        draft = layout.draft_columns
+        context = torch.ones(layout.rows, capacity, dtype=torch.bool, device=self.device)
+        mask = torch.cat([context, layout.sees], dim=1)
+        verifier = torch.arange(draft.stop, draft.stop + layout.draft_rows, device=self.device)
+        return _Prepared(
+            layout=layout,
+            token_ids=torch.full((layout.rows,), self.mask_id, device=self.device),
+            mask=mask,
+            draft_mask=mask[:, capacity + draft.start : capacity + draft.stop],
+            kept=torch.cat([layout.proposal_rows, verifier]),
+        )
+
+
+def _check(call: Call) -> None:
+    window = call.window
+    if window is None:
+        raise ValueError("call: got no window; every call but the prompt's needs one")
+    ranks = len(window.positions)
+    if ranks != len(window.drafted) or ranks != len(set(window.positions)) or min(window.positions, default=0) < 1:
+        raise ValueError(f"window: got {window}; need different positions from 1 on, and a flag for each")
+    if call.draft is not None and len(call.draft) != ranks:
+        raise ValueError(f"draft: got {len(call.draft)} tokens for a window of {ranks} ranks; need one for each")
+
+
+def _verifier_count(window: Window) -> int:
+    """Rows that verify: one for each drafted rank before the first that is not, and one for that."""
+    ranks = len(window.drafted)
+    drafted = next((rank for rank, is_drafted in enumerate(window.drafted) if not is_drafted), ranks)
+    return min(drafted + 1, ranks)
+
+
+def _by_branch(logits: Tensor, branches: Sequence[int], first_rank: int) -> Proposals | None:
+    """Proposal rows, [branches x kept, vocab], as the call's proposals; None without branches."""
+    if not branches:
+        return None
+    kept = logits.shape[0] // len(branches)
+    by_branch = logits.view(len(branches), kept, logits.shape[-1])
+    return Proposals(by_branch, branches, [first_rank] * len(branches))

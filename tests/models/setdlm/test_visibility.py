@@ -1,0 +1,115 @@
+"""What a row must not see does not change a bit of it, and what it must see does: for every pair of rows."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from harness.models.setdlm.model import SetDlmModel
+from schedules.call import Call
+from tests.models.setdlm.builders import PROMPT, begun_model, draft_call, verify_call
+from tests.models.setdlm.test_layout import paper_mask
+
+POSITIONS, DRAFT, BRANCHES = [4, 2, 5, 3], [9, None, 13, 14], [0, 1, 3]
+DRAFTED = [token is not None for token in DRAFT]
+
+
+def waiting_model() -> SetDlmModel:
+    """A model with position 6 cached and position 1 in N."""
+    model = begun_model(21)
+    model.evaluate(verify_call([6, 1], [30, 31]))
+    model.commit(torch.tensor([30, 25]))
+    return model
+
+
+def hidden_rows(model: SetDlmModel, call: Call, perturb: Callable[[dict], None] | None = None) -> Tensor:
+    """The last hidden state of every row of `call`, [rows, hidden], its inputs perturbed just before the backbone."""
+    seen = {}
+
+    def before(_, arguments, inputs):
+        inputs = inputs | {name: inputs[name].clone() for name in ("input_ids", "position_ids")}
+        if perturb:
+            perturb(inputs)
+        return arguments, inputs
+
+    def after(_, __, output):
+        seen["hidden"] = output.last_hidden_state[0].clone()
+
+    handles = [
+        model.backbone.register_forward_pre_hook(before, with_kwargs=True),
+        model.backbone.model.register_forward_hook(after),
+    ]
+    model.evaluate(call)
+    for handle in handles:
+        handle.remove()
+    return seen["hidden"]
+
+
+def other_token(row: int) -> Callable[[dict], None]:
+    def perturb(inputs: dict) -> None:
+        inputs["input_ids"][0, row] = 39
+
+    return perturb
+
+
+def other_position(row: int) -> Callable[[dict], None]:
+    def perturb(inputs: dict) -> None:
+        inputs["position_ids"][0, row] += 3
+
+    return perturb
+
+
+CALLS = {
+    "[N|O|M|R0|R1|R3]": (verify_call(POSITIONS, DRAFT, BRANCHES), paper_mask(4, 1, BRANCHES, DRAFTED)),
+    "[N|O|M|R]": (verify_call(POSITIONS, DRAFT, [0]), paper_mask(4, 1, [0], DRAFTED)),
+    "[N|O|M]": (verify_call(POSITIONS, DRAFT), paper_mask(4, 1, [], DRAFTED)),
+}
+
+
+@pytest.mark.parametrize("perturbation", [other_token, other_position])
+@pytest.mark.parametrize("call", CALLS)
+def test_perturbing_a_row_changes_those_that_see_it_and_no_bit_of_the_others(call, perturbation):
+    call, sees = CALLS[call]
+    expected = hidden_rows(waiting_model(), call)
+    assert expected.shape[0] == sees.shape[0]
+    for row in range(sees.shape[0]):
+        hidden = hidden_rows(waiting_model(), call, perturbation(row))
+        changed = (hidden != expected).any(dim=1)
+        assert torch.equal(changed, sees[:, row]), row
+
+
+def test_linears_draft_rows_see_the_context_and_themselves_alone():
+    sees = torch.eye(5, dtype=torch.bool)
+    sees[:, 0] = True
+    expected = hidden_rows(waiting_model(), draft_call(POSITIONS))
+    for row in range(5):
+        for perturbation in (other_token, other_position):
+            hidden = hidden_rows(waiting_model(), draft_call(POSITIONS), perturbation(row))
+            assert torch.equal((hidden != expected).any(dim=1), sees[:, row])
+
+
+@pytest.mark.parametrize("place", range(len(PROMPT)))
+def test_every_row_sees_every_token_of_the_prompt(place):
+    call, _ = CALLS["[N|O|M|R0|R1|R3]"]
+    prompt = [*PROMPT[:place], 39, *PROMPT[place + 1 :]]
+    plain, perturbed = (hidden_rows(begun_model(21, prompt=tokens), call) for tokens in (PROMPT, prompt))
+    assert (plain != perturbed).any(dim=1).all()
+
+
+@pytest.mark.parametrize("position", [1, 6])
+def test_every_row_sees_every_accepted_token_and_its_position(position):
+    """Position 6 is cached, position 1 in N; both with other tokens, then at other positions."""
+    call, _ = CALLS["[N|O|M|R0|R1|R3]"]
+
+    def accepted(pairs: dict[int, int]) -> Tensor:
+        model = begun_model(21)
+        model.evaluate(verify_call(list(pairs), list(pairs.values())))
+        model.commit(torch.tensor(list(pairs.values())), standing=1)
+        return hidden_rows(model, call)
+
+    plain = accepted({6: 30, 1: 25})
+    other = {6: 30, 1: 25} | {position: 39}
+    moved = {(place + 10 if place == position else place): token for place, token in {6: 30, 1: 25}.items()}
+    for changed in (other, moved):
+        assert (accepted(changed) != plain).any(dim=1).all()
