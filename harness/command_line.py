@@ -10,14 +10,21 @@ from importlib import import_module
 
 from harness.errors import UserError
 
-# Verb -> what it does. Each is a module of harness.commands with `main(arguments) -> exit status` and a docstring.
+# Verb -> what it does. Each is a module of harness.commands (with _ for -) that has a docstring and
+# `main(arguments) -> exit status`.
 VERBS = {
     "run": "decode a task with one or several schedules, timed and recorded",
+    "grade": "grade a run again from its records, without touching its timings",
+    "grade-responses": "grade answers of any system, one JSON verdict a line",
+    "check-task": "run a data set's own reference answers through its grader",
+    "figures": "every figure and table of the paper, from records alone",
+    "compare": "the paper's published numbers beside ours, with intervals",
+    "bench": "host and model time of each schedule on the embedded model, as ratios",
     "list": "models, tasks, schedules and orders, one line each",
 }
 
 USAGE = "usage: python -m harness VERB [arguments]\n\nverbs:\n" + "\n".join(
-    f"  {verb:<8}{what}" for verb, what in VERBS.items()
+    f"  {verb:<18}{what}" for verb, what in VERBS.items()
 )
 MORE = "python -m harness VERB --help tells more about a verb."
 
@@ -26,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs one verb.
 
     Returns:
-      Exit status: 0 done, 2 a mistake of the user, 130 interrupted.
+      Exit status: 0 done, 1 the verb's check failed, 2 a mistake of the user, 130 interrupted.
     """
     if not arguments or arguments[0] in ("-h", "--help"):
         print(f"{USAGE}\n\n{MORE}")
@@ -41,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
             print(_help(verb))
             return 0
         _quiet_libraries()
-        return import_module(f"harness.commands.{verb}").main(rest)
+        return import_module(f"harness.commands.{_module(verb)}").main(rest)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -50,12 +57,16 @@ def main(arguments: Sequence[str]) -> int:
         return 130
 
 
+def _module(verb: str) -> str:
+    return verb.replace("-", "_")
+
+
 def _help(verb: str) -> str:
     # The docstring is read from the source: importing the module could import torch.
     import ast
     from pathlib import Path
 
-    source = (Path(__file__).parent / "commands" / f"{verb}.py").read_text()
+    source = (Path(__file__).parent / "commands" / f"{_module(verb)}.py").read_text()
     return f"{ast.get_docstring(ast.parse(source))}"
 
 

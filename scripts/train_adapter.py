@@ -21,24 +21,38 @@ from harness.models.nemotron.adapter import TARGET, ProposalAdapter
 from harness.models.nemotron.loader import load
 from harness.models.nemotron.model import NemotronModel
 
-RANK, ALPHA = 32, 64
-DRAFT_MIX = BlockMix(sizes=(8, 16, 32), fully_masked_share=1.0, clean_first_share=1.0)
+RANK, ALPHA = 96, 192
+MIXTURE = {"toy_math": 0.7, "toy_code": 0.15, "toy_writing": 0.15}
+DRAFT_MIX = BlockMix(sizes=(8, 16, 16, 32), fully_masked_share=1.0, clean_first_share=1.0)
 FULL_WEIGHT_DEPTH = 8  # draft positions from here on weigh twice what the first does
+ACCEPTANCE_WEIGHT = 2.0
 STEPS_A_NOTE = 25
 
 
-def draft_loss(model: NemotronModel, batch: JointBatch) -> torch.Tensor:
-    """Mean masked-token loss in nats, later draft positions weighted up."""
+def draft_loss(model: NemotronModel, batch: JointBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss, and the mean number of draft tokens a block would get accepted.
+
+    The loss is masked-token cross-entropy, later draft positions weighted up, less a reward for expected acceptance:
+    the sum over draft positions of the probability that it and all before it in its block are right.
+    """
     model.adapter.first_row = batch.clean_rows
     hidden = model.backbone.model(
         input_ids=batch.input_ids, attention_mask=batch.mask, position_ids=batch.position_ids, use_cache=False
-    ).last_hidden_state
-    here = batch.masked_targets != -100
-    losses = torch.nn.functional.cross_entropy(
-        model.backbone.lm_head(hidden[here]), batch.masked_targets[here], reduction="none"
+    ).last_hidden_state[:, batch.clean_rows :]
+    targets, depths = batch.masked_targets[:, batch.clean_rows :], batch.depths[:, batch.clean_rows :]
+    here = targets != -100
+    losses = torch.zeros(targets.shape)
+    losses[here] = torch.nn.functional.cross_entropy(
+        model.backbone.lm_head(hidden[here]), targets[here], reduction="none"
     )
-    weights = 1 + batch.depths[here].clamp(max=FULL_WEIGHT_DEPTH) / FULL_WEIGHT_DEPTH
-    return (losses * weights).sum() / weights.sum()
+    weights = here * (1 + depths.clamp(max=FULL_WEIGHT_DEPTH) / FULL_WEIGHT_DEPTH)
+    total = losses.cumsum(dim=1)
+    block_starts = torch.arange(targets.shape[1]) - depths
+    in_block = total - (total - losses).gather(1, block_starts)  # -log of everything right so far in the block
+    accepted = (here * (-in_block).exp()).sum()
+    loss = (losses * weights).sum() / weights.sum() - ACCEPTANCE_WEIGHT * accepted / here.sum()
+    blocks = (here & (depths == 1)).sum()
+    return loss, accepted / blocks
 
 
 def train(arguments: argparse.Namespace) -> None:
@@ -56,20 +70,22 @@ def train(arguments: argparse.Namespace) -> None:
     tokenizer = build_tokenizer()
     rng = torch.Generator().manual_seed(arguments.seed)
     # Not the base model's training examples again: another stream of the same languages.
-    data = batches(conversations(tokenizer, arguments.seed + 1000, skip=0), arguments.batch, arguments.seed, 0)
+    examples = conversations(tokenizer, arguments.seed + 1000, skip=0, mixture=MIXTURE)
+    data = batches(examples, arguments.batch, arguments.seed, first_step=0)
     history, began = [], time.perf_counter()
     for step in range(1, arguments.steps + 1):
         batch = joint_batch(next(data), tokenizer.pad_token_id, tokenizer.mask_token_id, rng, DRAFT_MIX)
         for group in optimizer.param_groups:
             group["lr"] = rate(step - 1, arguments.steps, arguments.rate, warmup=20)
-        loss = draft_loss(model, batch)
+        loss, accepted = draft_loss(model, batch)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         if step % STEPS_A_NOTE == 0:
-            history.append({"step": step, "loss": loss.item()})
-            print(f"{step} loss {loss:.4f} {time.perf_counter() - began:.0f}s", flush=True)
+            history.append({"step": step, "loss": loss.item(), "accepted": accepted.item()})
+            seconds = time.perf_counter() - began
+            print(f"{step} loss {loss:.4f} accepted {accepted:.2f} {seconds:.0f}s", flush=True)
     summary = {"command": " ".join(["python", *sys.argv]), "steps": arguments.steps, "losses": history}
     export(model.adapter, Path(arguments.export), summary)
 
@@ -103,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="checkpoint folder of the base model")
     parser.add_argument("--export", required=True, help="folder that the adapter is written to")
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rate", type=float, default=3e-3, help="peak learning rate")
     parser.add_argument("--seed", type=int, default=0)

@@ -13,7 +13,7 @@ import math
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import count, islice
 from pathlib import Path
@@ -43,12 +43,14 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     return train_tokenizer(texts, VOCAB_SIZE)
 
 
-def conversations(tokenizer: PreTrainedTokenizerFast, seed: int, skip: int) -> Iterator[TokenizedExample]:
-    """Endless training conversations of the mixture; the first `skip` are passed over without tokenizing."""
+def conversations(
+    tokenizer: PreTrainedTokenizerFast, seed: int, skip: int, mixture: Mapping[str, float] = MIXTURE
+) -> Iterator[TokenizedExample]:
+    """Endless training conversations of a mixture; the first `skip` are passed over without tokenizing."""
     streams = {name: toy.examples(language.generate, "train", seed=seed + 1) for name, language in LANGUAGES.items()}
     rng = random.Random(seed)
     for index in range(sys.maxsize):
-        name = rng.choices(list(MIXTURE), weights=list(MIXTURE.values()))[0]
+        name = rng.choices(list(mixture), weights=list(mixture.values()))[0]
         example = next(streams[name])
         if index < skip:
             continue

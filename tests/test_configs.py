@@ -46,5 +46,5 @@ def test_every_config_says_what_it_is(group):
 
 
 def test_an_interpolation_that_leads_nowhere_is_a_users_mistake():
-    with pytest.raises(UserError, match="config: Interpolation key 'model.nope' not found"):
+    with pytest.raises(UserError, match=r"Interpolation key 'model\.nope' not found"):
         compose(["limit='${model.nope}'"])

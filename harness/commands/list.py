@@ -1,6 +1,7 @@
 """usage: python -m harness list
 
-Models, tasks, schedules and verification orders with one line each. Every name is a file of conf/GROUP/ and can be given as GROUP=NAME.
+Models, tasks, schedules and verification orders with one line each.
+Every name is a file of conf/GROUP/ and can be given as GROUP=NAME.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,6 @@ be accepted first, so the accepted ones already lie in place: committing moves `
 is overwritten by the next pass. The backbones of transformers call nothing but `update`.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -42,13 +41,6 @@ class KeyValueCache:
             grown.append(new)
         self._keys, self._values = grown
         self.capacity = capacity
-
-    def keep(self, rows: Sequence[int]) -> None:
-        """Drops all committed rows but `rows` (ascending), which close up; copies them all."""
-        kept = torch.tensor(rows, dtype=torch.int64, device=self._options["device"])
-        for buffer in (*self._keys, *self._values):
-            buffer[:, :, : len(rows)] = buffer.index_select(2, kept)
-        self.length = len(rows)
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, **_: Any) -> tuple[Tensor, Tensor]:
         """Writes one layer's rows behind the committed ones; gives committed and new rows together.

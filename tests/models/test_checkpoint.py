@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 import harness
 from harness.errors import UserError
-from harness.models.nemotron.loader import EMBEDDED
+from harness.models.placement import EMBEDDED
 
 
 @pytest.fixture

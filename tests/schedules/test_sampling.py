@@ -9,6 +9,7 @@ from tests.schedules.table_model import TableModel, one_hot
 
 CPU = torch.device("cpu")
 INFINITY = float("inf")
+PLAIN = Truncation(1.0)
 
 
 class Chosen:
@@ -23,7 +24,7 @@ class Chosen:
         return weights.argmax(dim=1)
 
 
-def rule(truncation=Truncation(1.0)):
+def rule(truncation=PLAIN):
     chance = Chosen()
     return Sampling(truncation, chance), chance
 

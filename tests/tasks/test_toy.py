@@ -5,8 +5,8 @@ from itertools import islice
 
 import pytest
 
-from harness.config import compose
 from harness.building import build
+from harness.config import compose
 from harness.tasks.toy import TEST_SHARE, ToySource, examples, split_of
 
 LANGUAGES = ["toy_math", "toy_code", "toy_writing"]

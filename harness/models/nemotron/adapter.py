@@ -48,7 +48,7 @@ class ProposalAdapter:
           UserError: no such mode.
         """
         if mode not in MODES:
-            raise UserError(f"model.adapter_mode={mode}: no such mode. Known: {', '.join(MODES)}.")
+            raise UserError(f"adapter_mode={mode}: no such mode. Known: {', '.join(MODES)}.")
         self.mode = mode
         self.first_row: int | None = None
         self.layers = [_AdaptedProjection(layer.self_attn.o_proj, self, rank, scale) for layer in backbone.model.layers]
@@ -97,7 +97,7 @@ def load_adapter(backbone: Ministral3ForCausalLM, folder: Path, mode: Mode) -> P
     try:
         tensors = load_file(folder / "adapter_model.safetensors")
     except (OSError, ValueError) as error:
-        raise UserError(f"model.adapter={folder}: cannot read adapter_model.safetensors ({error}).") from None
+        raise UserError(f"adapter={folder}: cannot read adapter_model.safetensors ({error}).") from None
     adapter = ProposalAdapter(backbone, config["r"], scale, mode)
     expected = {
         f"model.layers.{index}.self_attn.{TARGET}.{part}.weight": getattr(layer, part)
@@ -110,14 +110,14 @@ def load_adapter(backbone: Ministral3ForCausalLM, folder: Path, mode: Mode) -> P
     )
     if wrong:
         raise UserError(
-            f"model.adapter={folder}: {len(wrong)} tensors missing, unexpected or of another shape, first {wrong[0]}. "
+            f"adapter={folder}: {len(wrong)} tensors missing, unexpected or of another shape, first {wrong[0]}. "
             "Does the adapter belong to this model?"
         )
     with torch.no_grad():
         for name, parameter in expected.items():
             parameter.copy_(given[name])
     if not any(layer.lora_B.any() for layer in adapter.layers):
-        raise UserError(f"model.adapter={folder}: its update is zero everywhere. Fetch or train the adapter again.")
+        raise UserError(f"adapter={folder}: its update is zero everywhere. Fetch or train the adapter again.")
     return adapter
 
 
@@ -126,19 +126,19 @@ def _read_config(folder: Path) -> dict:
     try:
         config = json.loads(path.read_text())
     except OSError:
-        raise UserError(f"model.adapter={folder}: no adapter_config.json there. Is it a peft adapter folder?") from None
+        raise UserError(f"adapter={folder}: no adapter_config.json there. Is it a peft adapter folder?") from None
     except json.JSONDecodeError as error:
-        raise UserError(f"model.adapter={folder}: adapter_config.json is not JSON ({error}).") from None
+        raise UserError(f"adapter={folder}: adapter_config.json is not JSON ({error}).") from None
     for key in ("r", "lora_alpha", "target_modules"):
         if key not in config:
-            raise UserError(f"model.adapter={folder}: adapter_config.json lacks {key}.")
+            raise UserError(f"adapter={folder}: adapter_config.json lacks {key}.")
     targets = config["target_modules"]
     targets = [targets] if isinstance(targets, str) else list(targets)
     others = {"use_dora": False, "bias": "none", "modules_to_save": None, "rank_pattern": {}, "alpha_pattern": {}}
     unsupported = [key for key, plain in others.items() if config.get(key, plain) not in (plain, None)]
     if targets != [TARGET] or unsupported:
         raise UserError(
-            f"model.adapter={folder}: adapts {', '.join(targets)} with {', '.join(unsupported) or 'plain LoRA'}; "
+            f"adapter={folder}: adapts {', '.join(targets)} with {', '.join(unsupported) or 'plain LoRA'}; "
             f"only plain LoRA on {TARGET} is supported."
         )
     return config

@@ -17,6 +17,7 @@ from harness.models.language_model import LanguageModel
 from harness.models.nemotron.adapter import load_adapter
 from harness.models.nemotron.model import NemotronModel
 from harness.models.nemotron.names import backbone_name
+from harness.models.placement import device_named, dtype_named, folder_of
 
 BACKBONE_FIELDS = (
     "vocab_size",
@@ -34,8 +35,6 @@ BACKBONE_FIELDS = (
     "bos_token_id",
     "eos_token_id",
 )
-DTYPES = ("float32", "bfloat16", "float64")
-EMBEDDED = Path(__file__).parents[1] / "embedded"
 
 
 def load(
@@ -49,22 +48,19 @@ def load(
         package.
       dtype: "float32", "bfloat16" or "float64".
       device: "cpu", "cuda", ..., or "auto" for the first accelerator there is.
-      adapter: peft folder of a proposal-only adapter, relative to `path` or `embedded:NAME`; None for none.
+      adapter: peft folder of a proposal-only adapter, relative to `path`; None for none.
       adapter_mode: see `harness.models.nemotron.adapter`.
 
     Raises:
       UserError: the folder is not such a checkpoint, or the device is not there.
     """
-    folder = _folder(path)
+    folder = folder_of(path)
     config = read_config(folder)
-    if dtype not in DTYPES:
-        raise UserError(f"model.dtype={dtype}: no such dtype. Known: {', '.join(DTYPES)}.")
-    target = _device(device)
-    backbone = _backbone(config, folder, getattr(torch, dtype)).to(target)
+    target = device_named(device)
+    backbone = _backbone(config, folder, dtype_named(dtype)).to(target)
     proposal_adapter = None
     if adapter is not None:
-        adapter_folder = _folder(adapter) if adapter.startswith("embedded:") else folder / adapter
-        proposal_adapter = load_adapter(backbone, adapter_folder, adapter_mode)
+        proposal_adapter = load_adapter(backbone, folder / adapter, adapter_mode)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     eos = config["eos_token_id"]
     return LanguageModel(
@@ -99,16 +95,3 @@ def _backbone(config: dict[str, Any], folder: Path, dtype: torch.dtype) -> Minis
     # Buffers are no part of a checkpoint: the rotary frequencies are computed anew, off the meta device.
     backbone.model.rotary_emb = type(backbone.model.rotary_emb)(backbone.config)
     return backbone
-
-
-def _folder(path: str) -> Path:
-    return EMBEDDED / path.removeprefix("embedded:") if path.startswith("embedded:") else Path(path)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
-    device = torch.device(name)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"model.device={name}: no CUDA device here. Use model.device=cpu or auto.")
-    return device

@@ -9,8 +9,8 @@ call that verified a draft, `commit_at` for tokens that were taken from proposal
 accepted EOS shrinks the response, `forget_after` drops what was accepted behind it (algorithm 3, line 12).
 
 Cached are the prompt and then accepted tokens in the order of acceptance, keys rotated by textual position. Accepted
-tokens that were no draft tokens wait in N for the next call, which caches them; cached draft tokens are never
-computed again, and accepting them copies nothing.
+tokens that were no draft tokens wait in N for the next call, which caches them. Accepting copies nothing, and what is
+cached is computed again only where it had seen a token that was dropped.
 """
 
 from collections.abc import Sequence

@@ -166,16 +166,19 @@ def test_forgetting_what_nobody_saw_equals_never_having_accepted_it(precision):
     assert model.cache.length == len(PROMPT) + 1
 
 
-def test_forgetting_drops_rows_of_the_cache_and_keeps_the_others_bit_for_bit():
-    model = begun_model(7)
-    model.evaluate(verify_call([6, 2, 5, 1], [9, 10, 11, 12]))
+def test_what_saw_a_forgotten_token_is_computed_again_without_it(precision):
+    dtype, tolerance = precision
+    model = begun_model(7, dtype)
+    model.evaluate(verify_call([2, 6, 5, 1], [9, 10, 11, 12]))
     model.commit(torch.tensor([9, 10, 11, 12]))
-    prompt = len(PROMPT)
-    kept = [*range(prompt), prompt + 1, prompt + 3]
-    before = [buffer[:, :, kept].clone() for buffer in (*model.cache._keys, *model.cache._values)]
-    model.forget_after(2)
-    after = [buffer[:, :, : len(kept)] for buffer in (*model.cache._keys, *model.cache._values)]
-    assert model.cache.length == len(kept)
+    cached = len(PROMPT) + 1  # the prompt and position 2, which nothing dropped stands in front of
+    before = [buffer[:, :, :cached].clone() for buffer in (*model.cache._keys, *model.cache._values)]
+    model.forget_after(4)
+    output = model.evaluate(draft_call([3, 4]))
+    expected = [masked_query(model.backbone, PROMPT, [(2, 9), (1, 12)], position) for position in (3, 4)]
+    torch.testing.assert_close(all_logits(output), torch.stack(expected), rtol=0, atol=tolerance)
+    assert output.rows == 1 + 2
+    after = [buffer[:, :, :cached] for buffer in (*model.cache._keys, *model.cache._values)]
     assert all(map(torch.equal, before, after))
 
 
