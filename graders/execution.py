@@ -49,6 +49,9 @@ class Limits:
       disk_bytes: all files in the private folder together, and each.
       processes: processes and threads.
       isolation: `full` takes away all the kernel allows; `limits` leaves resource limits only.
+
+    Raises:
+      ValueError: another kind of isolation.
     """
 
     cpu_s: int = 20
@@ -57,6 +60,10 @@ class Limits:
     disk_bytes: int = 64 << 20
     processes: int = 64
     isolation: str = "full"
+
+    def __post_init__(self) -> None:
+        if self.isolation not in ("full", "limits"):
+            raise ValueError(f"isolation={self.isolation}: no such kind. Known: full, limits.")
 
 
 @dataclass(frozen=True)
@@ -180,7 +187,7 @@ def _end(supervisor: subprocess.Popen) -> None:
     """Leaves no process of a supervisor that did not end by itself."""
     if supervisor.poll() is None:
         for pid in [*processes.descendants(supervisor.pid), supervisor.pid]:
-            processes.kill(pid)
+            processes.signal_one(pid, signal.SIGKILL)
         supervisor.communicate()
 
 

@@ -53,7 +53,7 @@ def extract(response: str, task: CodeReference) -> str | None:
     text = _readable(response)
     blocks = _blocks(text)
     text = text[:LONGEST_PROGRAM]
-    blocks = blocks or [text]
+    blocks = blocks or [_undoctested(text)]
     for source in _complete(text, blocks):
         if task.entry_point in bound_names(source):
             return prune(_with_preamble(source, task), task.names)

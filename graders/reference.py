@@ -101,10 +101,11 @@ def _parsed(source: str, what: str) -> ast.Module:
 
 
 def _entry_point(trees: Sequence[ast.Module], names: frozenset[str]) -> str | None:
-    """The name the tests call most; where they call builtins only, the innermost one called first."""
-    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    called = Counter(call.func.id for call in calls if isinstance(call.func, ast.Name))
-    own = [name for name, _ in called.most_common() if name in names]
+    """The name the tests call most, or use at all; where those are builtins only, the innermost one called first."""
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    called = Counter(node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    used = [node.id for node in nodes if isinstance(node, ast.Name)]
+    own = [name for name in [*(name for name, _ in called.most_common()), *used] if name in names]
     if own:
         return own[0]
     for tree in trees:

@@ -14,17 +14,20 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 def parents() -> dict[int, int]:
     """Parent of every process there is; empty without /proc."""
     found = {}
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return {}
-    for name in filter(str.isdigit, names):
+    for name in filter(str.isdigit, _entries("/proc")):
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
                 found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
         except (OSError, IndexError, ValueError):
             continue
     return found
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def descendants(root: int) -> list[int]:
@@ -38,6 +41,16 @@ def descendants(root: int) -> list[int]:
         found += below
         queue += below
     return found
+
+
+def tasks_of_user(uid: int) -> int:
+    """Processes and threads a user has, as RLIMIT_NPROC counts them."""
+    tasks = 0
+    for name in filter(str.isdigit, _entries("/proc")):
+        with contextlib.suppress(OSError):
+            if os.stat(f"/proc/{name}").st_uid == uid:
+                tasks += len(_entries(f"/proc/{name}/task"))
+    return tasks
 
 
 def memory_bytes(pids: list[int]) -> int:
@@ -87,22 +100,30 @@ def waiting_s(pid: int) -> float:
         return 0.0
 
 
-def kill(pid: int) -> None:
-    """SIGKILL, if the process is still there and ours to end."""
+def signal_one(pid: int, number: int) -> None:
+    """Sends a signal, if the process is still there and ours to reach."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
 
 
-def end_all(patience_s: float = 5.0) -> bool:
+def end_all(patience_s: float = 20.0) -> bool:
     """Kills and reaps everything below this process, which must be the one that adopts orphans.
+
+    First all are stopped, round after round until none is new: a stopped or unreaped process still counts towards
+    the limit on processes, so even one that forks faster than it can be killed runs out of room. Then all are killed.
 
     Returns:
       Whether nothing is left.
     """
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
-        for pid in descendants(os.getpid()):
-            kill(pid)
+        stopped: set[int] = set()
+        while (new := set(descendants(os.getpid())) - stopped) and time.monotonic() < deadline:
+            for pid in new:
+                signal_one(pid, signal.SIGSTOP)
+            stopped |= new
+        for pid in stopped:
+            signal_one(pid, signal.SIGKILL)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

@@ -24,6 +24,7 @@ from graders.sandbox import isolation, judge, player, processes
 
 POLL_S = 0.1
 CENSUS_S = 0.5  # between looks at what all processes use together
+OTHER_TASKS = 64  # room for what the user may start meanwhile, where the limit counts that as well
 SLACK_S = 1  # beyond the limit of one process, before all together are ended
 PATIENCE = 3  # a starved program gets up to this many times its wall limit
 MEBIBYTE = 1 << 20
@@ -92,8 +93,8 @@ def _player(channel: socket.socket, settings: dict[str, Any], is_separate: bool,
 
 def _confine(settings: dict[str, Any], is_separate: bool, uid: int) -> bool:
     """Takes away what can be; True if no file outside the private folder can be written."""
-    is_protected = False
-    folder = settings["folder"]
+    is_protected, folder = False, settings["folder"]
+    others = processes.tasks_of_user(os.getuid()) + OTHER_TASKS
     if is_separate:
         isolation.separate_network()
         readable = isolation.interpreter_paths(settings["packages"])
@@ -101,7 +102,6 @@ def _confine(settings: dict[str, Any], is_separate: bool, uid: int) -> bool:
     if not is_protected:
         os.chdir(folder)
         os.chmod(folder, 0o1777)
-    tasks = settings["processes"] + (0 if is_separate else len(processes.parents()))
     is_changed = isolation.drop_privileges(uid)
     if not is_protected and settings["isolation"] == "full":
         is_protected = isolation.lock_writes(folder)
@@ -110,7 +110,7 @@ def _confine(settings: dict[str, Any], is_separate: bool, uid: int) -> bool:
             "RLIMIT_AS": settings["memory_bytes"],
             "RLIMIT_CPU": settings["cpu_s"],
             "RLIMIT_FSIZE": settings["disk_bytes"],
-            "RLIMIT_NPROC": settings["processes"] if is_changed else tasks,
+            "RLIMIT_NPROC": settings["processes"] + (0 if is_changed else others),
             "RLIMIT_NOFILE": 256,
             "RLIMIT_CORE": 0,
         }
@@ -148,9 +148,9 @@ def _watch(reading: int, lifeline: int, judge_pid: int, player_pid: int, setting
                 ended = "disk"
             elif processes.cpu_s(family) >= settings["cpu_s"] + SLACK_S:
                 ended = "cpu"
-    processes.kill(player_pid)
+    processes.signal_one(player_pid, signal.SIGKILL)
     _, player_status, usage = os.wait4(player_pid, 0)
-    processes.kill(judge_pid)
+    processes.signal_one(judge_pid, signal.SIGKILL)
     _, judge_status, judge_usage = os.wait4(judge_pid, 0)
     return {
         "decision": decision.decode("ascii"),

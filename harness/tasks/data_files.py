@@ -3,13 +3,83 @@
 import gzip
 import hashlib
 import json
+import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UserError
 
 Row = Mapping[str, Any]
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class HubSet:
+    """Where a data set lies on the hub."""
+
+    repository: str
+    configuration: str | None
+    split: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a data set.
+
+    Attributes:
+      rows: in the order of the file.
+      origin: the file or the hub's name, for messages.
+      facts: for the manifest.
+      notices: what a user should know about where the rows come from.
+    """
+
+    rows: Sequence[Row]
+    origin: str
+    facts: Mapping[str, Any]
+    notices: Sequence[str] = field(default=())
+
+    def check_texts(self, *keys: str) -> None:
+        """Raises `UserError` where a row's value under one of `keys` is missing or no text."""
+        for number, row in enumerate(self.rows, start=1):
+            for key in keys:
+                if not isinstance(row.get(key), str):
+                    found = f"{key} of type {type(row[key]).__name__}" if key in row else f"no {key}"
+                    raise UserError(f"{self.origin}: object {number} has {found}, need text.")
+
+
+def read_table(
+    data_files: str | None, hub: HubSet, revision: str, required: Sequence[str], variable: str | None = None
+) -> Table:
+    """A data set from a local file, or else from the hub.
+
+    Args:
+      data_files: the local file; None reads the hub.
+      revision: the hub commit to read.
+      required: keys that every object must have.
+      variable: environment variable that names the local file where `data_files` is None. Its use is a notice.
+
+    Raises:
+      UserError: as `read_json_lines` and `read_hub`.
+    """
+    notices = []
+    if data_files is None and variable and os.environ.get(variable):
+        data_files = os.environ[variable]
+        notices.append(f"data: {variable} is set, reading {data_files}")
+    if data_files is not None:
+        rows, digest = read_json_lines(data_files, required)
+        facts = {"file": str(data_files), "sha256": digest}
+        return Table(rows, f"task.data_files={data_files}", facts, notices)
+    rows, revision = read_hub(hub.repository, hub.configuration, hub.split, revision)
+    return Table(rows, f"hub: {hub.repository}", {"hub": hub.repository, "revision": revision})
+
+
+def count_notices(name: str, items: int, expected: int) -> Sequence[str]:
+    """One line where a data set has not as many items as its published form."""
+    return [] if items == expected else [f"{name}: {items} items, the published set has {expected}"]
 
 
 def read_json_lines(path: str | Path, required: Sequence[str]) -> tuple[Sequence[Row], str]:
@@ -22,38 +92,64 @@ def read_json_lines(path: str | Path, required: Sequence[str]) -> tuple[Sequence
       UserError: the file is missing, not readable or empty, a line is not a JSON object, or lacks a key; with file
         and line.
     """
-    path = Path(path)
-    try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
-    except FileNotFoundError:
-        raise UserError(f"task.data_files={path}: no such file.") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"task.data_files={path}: not UTF-8 text ({error}).") from None
-    except (OSError, EOFError) as error:
-        raise UserError(f"task.data_files={path}: cannot be read ({error}).") from None
-    rows = list(_rows(path, text, required))
+    where = f"task.data_files={path}"
+    content = read_bytes(Path(path), where)
+    rows = [row for _, row in numbered_rows(content, where, required)]
     if not rows:
-        raise UserError(f"task.data_files={path}: the file is empty, need one JSON object a line.")
+        raise UserError(f"{where}: the file is empty, need one JSON object a line.")
     return rows, hashlib.sha256(content).hexdigest()
 
 
-def _rows(path: Path, text: str, required: Sequence[str]) -> Iterator[Row]:
+def read_bytes(path: Path, where: str) -> bytes:
+    """A file's content as it lies there.
+
+    Args:
+      where: what messages begin with.
+
+    Raises:
+      UserError: the file is missing or cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"{where}: no such file.") from None
+    except OSError as error:
+        raise UserError(f"{where}: cannot be read ({error}).") from None
+
+
+def numbered_rows(content: bytes, where: str, required: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    """The objects of JSON lines with their line numbers; gzip is unpacked, blank lines are passed over.
+
+    Args:
+      where: what messages begin with.
+      required: keys that every object must have.
+
+    Raises:
+      UserError: a line is not a JSON object, or lacks a key.
+    """
+    try:
+        text = (gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content).decode()
+    except UnicodeDecodeError as error:
+        number = error.object[: error.start].count(b"\n") + 1
+        raise UserError(f"{where}: line {number} is not UTF-8 text ({error.reason}).") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{where}: cannot be read ({error}).") from None
     # Not splitlines(): JSON strings may hold raw line separators other than the newline.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        where = f"task.data_files={path}: line {number}"
+        here = f"{where}: line {number}"
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise UserError(f"{where} is not JSON ({error}).") from None
+        # Beside broken JSON: numbers of more digits than Python reads (ValueError), and deep nesting.
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{here} is not JSON ({error}).") from None
         if not isinstance(row, dict):
-            raise UserError(f"{where} holds a {type(row).__name__}, need a JSON object.")
+            raise UserError(f"{here} holds a {type(row).__name__}, need a JSON object.")
         lacking = [key for key in required if key not in row]
         if lacking:
-            raise UserError(f"{where} lacks {', '.join(lacking)}; it has {', '.join(list(row)[:8]) or 'nothing'}.")
-        yield row
+            raise UserError(f"{here} lacks {', '.join(lacking)}; it has {', '.join(list(row)[:8]) or 'nothing'}.")
+        yield number, row
 
 
 def read_hub(repository: str, configuration: str | None, split: str, revision: str) -> tuple[Sequence[Row], str]:

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from harness.errors import UserError
-from harness.tasks.data_files import read_hub, read_json_lines
+from harness.tasks.data_files import HubSet, count_notices, read_table
 from harness.tasks.task import DataSet, Item
 
-REPOSITORY, CONFIGURATION, SPLIT = "openai/gsm8k", "main", "test"
+HUB = HubSet("openai/gsm8k", "main", "test")
 
 
 @dataclass(frozen=True)
@@ -25,24 +24,17 @@ class Gsm8kSource:
 
     def read(self) -> DataSet:
         """Raises `UserError` for anything that is not GSM8K."""
-        if self.data_files is not None:
-            rows, digest = read_json_lines(self.data_files, ("question", "answer"))
-            facts = {"file": str(self.data_files), "sha256": digest}
-        else:
-            rows, revision = read_hub(REPOSITORY, CONFIGURATION, SPLIT, self.revision)
-            facts = {"hub": REPOSITORY, "revision": revision}
-        for number, row in enumerate(rows, start=1):
-            for key in ("question", "answer"):
-                if not isinstance(row[key], str):
-                    raise UserError(
-                        f"task.data_files={self.data_files}: object {number} has {key} of type "
-                        f"{type(row[key]).__name__}, need text."
-                    )
+        table = read_table(self.data_files, HUB, self.revision, ("question", "answer"))
+        table.check_texts("question", "answer")
         items = [
-            Item(f"gsm8k/{number}", {"question": row["question"]}, {"gold": row["answer"]})
-            for number, row in enumerate(rows)
+            Item(f"gsm8k/{number}", {"question": row["question"]}, {"gold": row["answer"]}, _boxed(row["answer"]))
+            for number, row in enumerate(table.rows)
         ]
-        notices = []
-        if len(items) != self.expected_items:
-            notices.append(f"gsm8k: {len(items)} items, the published set has {self.expected_items}")
-        return DataSet(items, facts | {"items": len(items)}, notices)
+        notices = [*table.notices, *count_notices("gsm8k", len(items), self.expected_items)]
+        return DataSet(items, table.facts | {"items": len(items)}, notices)
+
+
+def _boxed(answer: str) -> str:
+    """A worked answer with its "#### number" as the box that the prompt asks for."""
+    steps, _, number = answer.rpartition("####")
+    return f"{steps}\\boxed{{{number.strip()}}}"

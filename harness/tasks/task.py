@@ -16,11 +16,13 @@ class Item:
       prompt_id: stable across runs, "TASK/NAME".
       fields: what the task's template may name.
       reference: what the grader needs.
+      solution: the data set's own answer as a response that the grader reads; None where the set has none.
     """
 
     prompt_id: str
     fields: Mapping[str, Any]
     reference: Mapping[str, Any]
+    solution: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Task:
       grader: judges the response text.
       repetitions: responses for each prompt at temperature > 0 (always 1 at temperature 0).
       data_files: local file in the data set's own layout; null reads from the hub.
+      selection: which items of the data set; null where there is no choice.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Task:
     grader: Grader
     repetitions: int = 1
     data_files: str | None = field(default=None, compare=False)
+    selection: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key, least in (("max_new_tokens", 0), ("repetitions", 1)):

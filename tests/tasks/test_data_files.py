@@ -21,7 +21,7 @@ def write(path, *lines):
 def test_gsm8k_rows_become_items(tmp_path):
     path = write(tmp_path / "test.jsonl", json.dumps(ROW), "", json.dumps(ROW))
     data = Gsm8kSource("revision", str(path)).read()
-    assert data.items[1] == Item("gsm8k/1", {"question": "1+1?"}, {"gold": "2\n#### 2"})
+    assert data.items[1] == Item("gsm8k/1", {"question": "1+1?"}, {"gold": "2\n#### 2"}, "2\n\\boxed{2}")
     assert data.facts["items"] == 2
     assert data.notices == ["gsm8k: 2 items, the published set has 1319"]
 

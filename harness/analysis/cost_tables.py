@@ -1,0 +1,198 @@
+"""Tables 2, 3 and 5: what an iteration costs, and what block size is fastest."""
+
+from collections.abc import Sequence
+
+from harness.analysis.appearance import look, methods_in_order, model_label, task_label
+from harness.analysis.cells import Method
+from harness.analysis.cost import CALLS, Cost, cost
+from harness.analysis.grid import NotMeasured, provenance
+from harness.analysis.settings import Setting
+from harness.analysis.study import AdapterPair, Study
+from harness.analysis.table import Column, Entry, Number, Table
+
+_GENERAL = {
+    "linear": ("2B", "p + 3u"),
+    "quadratic": ("B(B + 1)", "p + 2u + u²"),
+    "packed": ("2B", "p + 3u"),
+}
+_ADAPTER_ROWS = ("adapter_rows_selected", "adapter_rows_evaluated")
+_ADAPTER_NAMES = ("Selected, recorded", "Evaluated, recorded")
+
+
+def table2(study: Study) -> Table:
+    """Rows and calls of an iteration, by formula; needs no records."""
+    rows: list[Sequence[Entry]] = []
+    for schedule, (nemotron, setdlm) in _GENERAL.items():
+        windows = [cost("setdlm", schedule, window, {}).rows for window in (8, 16)]
+        rows.append(
+            (look(schedule).label, Number(CALLS[schedule]), nemotron, *(Number(count) for count in windows), setdlm)
+        )
+    return Table(
+        name="table02",
+        title="Table 2: execution cost of an iteration with cached prompt",
+        columns=[
+            Column("Method"),
+            Column("NFE/iteration"),
+            Column("Nemotron rows"),
+            Column("SetDLM rows, W = 8"),
+            Column("SetDLM rows, W = 16"),
+            Column("SetDLM rows"),
+        ],
+        rows=rows,
+        notes=[
+            "Rows evaluated in an iteration, padding included, all calls together. B = W + 1; u unresolved positions "
+            "in the window, p = 1 where an accepted token is not cached yet. By formula; table02_measured has what "
+            "was run."
+        ],
+        grouped_by=6,
+    )
+
+
+def table2_measured(study: Study) -> Table:
+    """The same for every method that was run, beside what its records say."""
+    settings = study.main
+    rows: list[Sequence[Entry]] = []
+    for setting in settings:
+        for method in methods_in_order(setting.methods):
+            formula = _cost(setting, method)
+            iterations = setting.total("iterations", method)
+            beyond_prompt = setting.total("rows", method) - setting.total("prompt_tokens", method)
+            calls = setting.total("nfe", method) - setting.responses
+            rows.append(
+                (
+                    model_label(setting.key.model),
+                    task_label(setting.key.task),
+                    f"{setting.key.temperature:g}",
+                    look(method.schedule).label,
+                    Number(method.width or None),
+                    Number(CALLS.get(method.schedule)),
+                    Number(calls / iterations if iterations else None, 3),
+                    Number(formula.rows if formula else None),
+                    Number(beyond_prompt / iterations if iterations else None, 1),
+                )
+            )
+    if not rows:
+        raise NotMeasured("no records")
+    names = ("Model", "Task", "T", "Method", "W", "NFE/iteration", "recorded", "Rows/iteration", "rows recorded")
+    return Table(
+        name="table02_measured",
+        title="Table 2, measured: calls and rows of an iteration, by formula and as recorded",
+        columns=[Column(name) for name in names],
+        rows=rows,
+        notes=[
+            "Recorded: calls after the first, and rows beyond the prompt's, divided by iterations after the first. "
+            "First drafts (E.2) count as rows of no iteration of their own, and SetDLM's windows shrink at the end, "
+            "so measured rows differ a little from the formula.",
+            provenance(settings),
+        ],
+        grouped_by=3,
+    )
+
+
+def table3(study: Study) -> Table:
+    """The block-size probe: every cell in which a schedule was run at several widths."""
+    if not study.probes:
+        raise NotMeasured("no schedule was run at more than one width on the same model and task")
+    rows: list[Sequence[Entry]] = []
+    for setting in study.probes:
+        rates = {method: setting.value("throughput", method) for method in setting.methods}
+        best = {
+            max((m for m in setting.methods if m.schedule == schedule), key=rates.__getitem__)
+            for schedule in {method.schedule for method in setting.methods}
+        }
+        for method in methods_in_order(setting.methods):
+            formula = _cost(setting, method)
+            accuracy = setting.value("accuracy", method)
+            rows.append(
+                (
+                    model_label(setting.key.model),
+                    task_label(setting.key.task),
+                    f"{setting.key.temperature:g}",
+                    look(method.schedule).label,
+                    Number(method.width + 1),
+                    Number(formula.rows_per_call if formula else None),
+                    Number(len(setting.prompt_ids)),
+                    Number(setting.value("tokens_per_response", method), 1),
+                    Number(setting.value("wall_per_response_s", method), 3),
+                    Number(setting.value("nfe_per_response", method), 2),
+                    Number(rates[method], 1, bold=method in best),
+                    Number(None if accuracy is None else 100 * accuracy, 1),
+                )
+            )
+    names = ("Model", "Task", "T", "Method", "B", "Rows/call", "n", "Tokens", "Wall (s)", "NFE", "Tokens/s")
+    return Table(
+        name="table03",
+        title="Table 3: block-size probe",
+        columns=[Column(name) for name in (*names, "Accuracy (%)")],
+        rows=rows,
+        notes=[
+            "Every row of a model and task uses the same prompts. Tokens, wall time and NFE are means per response, "
+            "prompt processing included; tokens/s is a ratio of totals. Rows/call is the largest call after the "
+            "first. Bold marks each method's fastest block size.",
+            provenance(study.probes),
+        ],
+        grouped_by=4,
+    )
+
+
+def table5(study: Study) -> Table:
+    """Model time of an iteration with and without an adapter, beside the rows that the adapter touches."""
+    if not study.adapters:
+        raise NotMeasured("no records with an adapter")
+    rows = [row for pair in study.adapters for row in _adapter_rows(pair)]
+    names = ("Model", "Task", "T", "Method", "W", "Iterations", "Rows", "Selected", "Evaluated", *_ADAPTER_NAMES)
+    return Table(
+        name="table05",
+        title="Table 5: model execution time of an iteration with a proposal-only adapter",
+        columns=[Column(name) for name in (*names, "Base (ms)", "Adapter (ms)")],
+        rows=rows,
+        notes=[
+            "Linear-SS's iteration holds both calls. Iterations: mean after the first call, with the adapter. "
+            "Selected rows receive the adapter's update, evaluated rows have it computed: by layout, and as recorded, "
+            "first drafts included. Time of an iteration is model time per NFE times calls per iteration.",
+            provenance(setting for pair in study.adapters for setting in pair if setting),
+        ],
+        grouped_by=3,
+    )
+
+
+def _adapter_rows(pair: AdapterPair) -> Sequence[Sequence[Entry]]:
+    setting = pair.adapted
+    rows = []
+    for method in methods_in_order(setting.methods):
+        formula = _cost(setting, method)
+        by_layout = (formula.rows, formula.selected, formula.updated) if formula else (None,) * 3
+        iterations = setting.total("iterations", method)
+        rows.append(
+            (
+                model_label(setting.key.base_model),
+                task_label(setting.key.task),
+                f"{setting.key.temperature:g}",
+                look(method.schedule).label,
+                Number(method.width or None),
+                Number(setting.value("iterations_per_response", method), 2),
+                *map(Number, by_layout),
+                *(
+                    Number(setting.total(column, method) / iterations if iterations else None, 1)
+                    for column in _ADAPTER_ROWS
+                ),
+                Number(model_ms_per_iteration(pair.base, method), 2),
+                Number(model_ms_per_iteration(setting, method), 2),
+            )
+        )
+    return rows
+
+
+def model_ms_per_iteration(setting: Setting | None, method: Method) -> float | None:
+    """Model execution time of an iteration, in milliseconds.
+
+    Model time per NFE times calls per iteration: records carry no time of the single call, so the prompt's call is
+    taken to last as long as any other of the response.
+    """
+    per_nfe = setting.value("model_per_nfe_s", method) if setting else None
+    calls = CALLS.get(method.schedule)
+    return None if per_nfe is None or calls is None else 1000 * per_nfe * calls
+
+
+def _cost(setting: Setting, method: Method) -> Cost | None:
+    return cost(setting.family, method.schedule, method.width, setting.measured[method].config)

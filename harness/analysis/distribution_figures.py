@@ -1,0 +1,100 @@
+"""The distributions as small panels, one for each main setting of a temperature."""
+
+from collections.abc import Callable
+from math import ceil
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from harness.analysis import canvas
+from harness.analysis.appearance import ORDERS, in_order, methods_in_order, model_label, setting_label
+from harness.analysis.cells import LEFT_TO_RIGHT, Method
+from harness.analysis.distributions import accepted_shares, rate_over_output, standing_shares
+from harness.analysis.grid import NotMeasured, provenance
+from harness.analysis.settings import Setting
+from harness.analysis.study import Study
+
+ACROSS = 3
+
+
+def accepted_figure(study: Study, temperature: float) -> Figure:
+    """How many tokens iterations emit."""
+
+    def plot(axes: Axes, setting: Setting, method: Method) -> None:
+        shares = accepted_shares(setting, method)
+        canvas.plot_line(axes, method.schedule, np.arange(len(shares))[1:], 100 * shares[1:])
+
+    caption = "Tokens that an iteration emits, the verifier's own included; the prompt's call is left out."
+    labels = ("tokens emitted in an iteration", "share of iterations (%)")
+    return _panels(study, temperature, plot, labels, caption, _drafts)
+
+
+def standing_figure(study: Study, temperature: float) -> Figure:
+    """How far drafts stand."""
+
+    def plot(axes: Axes, setting: Setting, method: Method) -> None:
+        shares = standing_shares(setting, method)
+        canvas.plot_line(axes, method.schedule, np.arange(len(shares)) + 1, 100 * shares)
+
+    caption = (
+        "Share of iterations in which the draft stood up to and including this position; a response's first and last "
+        "iterations are left out."
+    )
+    return _panels(study, temperature, plot, ("draft position", "draft stands (%)"), caption, _drafts)
+
+
+def rate_figure(study: Study, temperature: float) -> Figure:
+    """How fast tokens come along the output."""
+
+    def plot(axes: Axes, setting: Setting, method: Method) -> None:
+        canvas.plot_line(axes, method.schedule, *rate_over_output(setting, method))
+
+    caption = (
+        "Rate by output position, from what iterations yield there; all calls of a response are taken to last equally "
+        "long, since records hold no time of the single call. Few responses reach the last positions."
+    )
+    return _panels(study, temperature, plot, ("output position (tokens)", "tokens/s"), caption)
+
+
+def _panels(
+    study: Study,
+    temperature: float,
+    plot: Callable[[Axes, Setting, Method], None],
+    labels: tuple[str, str],
+    caption: str,
+    is_shown: Callable[[Method], bool] = lambda method: True,
+) -> Figure:
+    settings = study.settings(temperature)
+    if not settings:
+        raise NotMeasured(f"no records at temperature {temperature:g}")
+    lines = ceil(len(settings) / ACROSS)
+    drawn = canvas.figure(1.0 + 1.75 * lines)
+    axes = drawn.subplots(lines, ACROSS, squeeze=False)
+    for one in axes.flat[len(settings) :]:
+        one.axis("off")
+    for one, setting in zip(axes.flat, settings, strict=False):
+        # Narrow first, so that wide lines do not hide the others.
+        for method in methods_in_order(method for method in setting.methods if is_shown(method)):
+            plot(one, setting, method)
+        one.set_title(_title(setting), parse_math=False)
+        one.set_xlabel(labels[0])
+        one.set_ylabel(labels[1])
+        one.set_ylim(bottom=0)
+        one.grid()
+        one.set_axisbelow(True)
+    shown = in_order(method.schedule for setting in settings for method in setting.methods if is_shown(method))
+    canvas.legend(drawn, shown, lines=True)
+    canvas.footnotes(drawn, f"Temperature {temperature:g}. {caption}", provenance(settings))
+    return drawn
+
+
+def _drafts(method: Method) -> bool:
+    """Whether a method has drafts; without them every iteration emits one token."""
+    return method.width > 0
+
+
+def _title(setting: Setting) -> str:
+    order = setting.key.order
+    extra = "" if order == LEFT_TO_RIGHT else f", {ORDERS.get(order, order).lower()}"
+    return f"{model_label(setting.key.model)}\n{setting_label(setting)}{extra} (n = {len(setting.prompt_ids):,})"

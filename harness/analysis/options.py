@@ -1,0 +1,48 @@
+"""What `figures` and `compare` can be told: folders, and KEY=VALUE pairs as everywhere on the command line."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.analysis.runs import RESULTS, Facts
+from harness.errors import UserError, unknown
+
+
+@dataclass(frozen=True)
+class Options:
+    """Parsed arguments.
+
+    Attributes:
+      paths: where to look for run folders.
+      values: of the keys that were given, split at commas.
+    """
+
+    paths: Sequence[Path]
+    values: Mapping[str, Sequence[str]]
+
+    def get(self, key: str) -> Sequence[str]:
+        """Values of a key; none if it was not given."""
+        return self.values.get(key, ())
+
+
+def parse(arguments: Sequence[str], keys: Collection[str]) -> Options:
+    """Folders and KEY=A,B pairs in any order.
+
+    Raises:
+      UserError: an unknown key, or an unknown name in mix=.
+    """
+    paths, values = [], {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if not equals:
+            paths.append(Path(argument))
+            continue
+        if key not in keys:
+            raise unknown("key", key, keys)
+        values[key] = [part.strip() for part in value.strip("[]").split(",") if part.strip()]
+    for name in values.get("mix", ()):
+        if name not in Facts._fields:
+            raise unknown("mix", name, Facts._fields)
+    if not paths and not RESULTS.is_dir():
+        raise UserError(f"{RESULTS}: no such folder here. Name folders that hold runs, or run something first.")
+    return Options(paths or [RESULTS], values)

@@ -1,0 +1,148 @@
+"""Run folders as the analysis sees them: which were found, what their manifests say, and their records.
+
+A folder that cannot be read is a notice, not the end: what can be made from the others is made.
+"""
+
+import json
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.errors import UserError
+from harness.records import Record, read_records
+
+RESULTS = Path("results")
+PAPER_ADAPTER_MODE = "masked"
+
+
+class Facts(NamedTuple):
+    """What must be the same in everything that is compared, unless mixing it is asked for by name.
+
+    Attributes:
+      device: kind and product.
+      dtype: of the weights.
+      code: commit of the harness, or its version; "+changed" with uncommitted changes.
+      engine: execution mode; empty where the harness had only one.
+    """
+
+    device: str
+    dtype: str
+    code: str
+    engine: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder.
+
+    Attributes:
+      family: of the model, as `harness.models` names it.
+      max_new_tokens: the cap that responses had.
+      adapter_mode: how an adapter's update was computed; empty for every row, as in F.2.
+      schedules: each one's configuration.
+      records: in the order in which they were written, skipped prompts included.
+    """
+
+    path: Path
+    family: str
+    facts: Facts
+    max_new_tokens: int
+    adapter_mode: str
+    schedules: Mapping[str, Mapping[str, Any]]
+    started_at: str
+    records: Sequence[Record]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Runs that could be read, and what is to be said about the others."""
+
+    runs: Sequence[Run]
+    notices: Sequence[str]
+
+
+def find_runs(paths: Iterable[Path]) -> Found:
+    """All run folders at and below `paths`, in the order of their names.
+
+    Raises:
+      UserError: one of `paths` does not exist.
+    """
+    folders: set[Path] = set()
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
+        folders |= {file.parent for file in path.rglob("records.jsonl")}
+    runs, notices = [], []
+    for folder in sorted(folders):
+        try:
+            run, notice = _read(folder)
+        except UserError as error:
+            notices.append(f"left out: {error}")
+            continue
+        runs.append(run)
+        notices += notice
+    return Found(runs, notices)
+
+
+def _read(folder: Path) -> tuple[Run, Sequence[str]]:
+    manifest_file = folder / "manifest.json"
+    try:
+        manifest = json.loads(manifest_file.read_text())
+        config = manifest["config"]
+        records, notices = _records(folder / "records.jsonl")
+        run = Run(
+            path=folder,
+            family=_family(config["model"].get("_target_", "")),
+            facts=_facts(manifest),
+            max_new_tokens=config["task"]["max_new_tokens"],
+            adapter_mode=_adapter_mode(config),
+            schedules=config["schedules"],
+            started_at=manifest["started_at"],
+            records=records,
+        )
+    except OSError as error:
+        raise UserError(f"{error.filename}: cannot be read ({error.strerror}).") from None
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{manifest_file}: no manifest of a run ({error!r}).") from None
+    return run, notices
+
+
+def _records(file: Path) -> tuple[Sequence[Record], Sequence[str]]:
+    """The records up to the first line that cannot be read: a run that was killed ends in a torn one."""
+    records: list[Record] = []
+    try:
+        for record in read_records(file):
+            # Lists of integers take ten times the memory of arrays, and a full set of cells has 70,000 of them.
+            records.append(
+                replace(record, token_ids=array("l", record.token_ids), accepted=array("l", record.accepted))
+            )
+    except UserError as error:
+        return records, [f"PARTIAL: {error} The {len(records)} records before it are used."]
+    return records, []
+
+
+def _family(target: str) -> str:
+    """`harness.models.FAMILY....`, or the top module of somebody else's model."""
+    parts = target.split(".")
+    return parts[2] if parts[:2] == ["harness", "models"] and len(parts) > 2 else parts[0]
+
+
+def _adapter_mode(config: Mapping[str, Any]) -> str:
+    mode = config.get("adapter_mode") or PAPER_ADAPTER_MODE
+    return "" if mode == PAPER_ADAPTER_MODE else mode
+
+
+def _facts(manifest: Mapping[str, Any]) -> Facts:
+    config, model, code = manifest["config"], manifest["model"], manifest["code"]
+    machine = manifest["machine"]
+    device = str(model["device"])
+    product = machine.get("processor") if device == "cpu" else machine.get("accelerator")
+    version = (code.get("commit") or "")[:10] or code.get("version") or "unknown"
+    return Facts(
+        device=f"{device} ({product})" if product else device,
+        dtype=str(model["dtype"]),
+        code=f"{version}+changed" if code.get("changed") else version,
+        engine=str(config.get("engine") or config["model"].get("engine") or ""),
+    )
