@@ -27,7 +27,7 @@ class Look(NamedTuple):
 
 LOOKS = {
     "autoregressive": Look("Autoregressive", "#D9D9D9", "", "v", ":"),
-    "linear": Look("Linear-SS", "#5F5F5F", "", "o", "-"),
+    "linear": Look("Linear-SS", "#858585", "", "o", "-"),
     "quadratic": Look("Quadratic-SS", "#E69F00", "////", "^", "--"),
     "packed": Look("Packed-SS", "#0072B2", "", "s", "-"),
     "branches": Look("Partial branches", "#CC79A7", "\\\\\\\\", "P", "-."),

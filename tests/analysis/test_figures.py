@@ -178,7 +178,7 @@ def test_an_iteration_is_drawn_from_a_trace(tmp_path):
     shown = [text.get_text() for text in texts(figure)]
     assert shown.count("=") >= 1
     assert shown.count("≠") == 1
-    assert {"␣24", "a very l…", "$x$", "⏎", "□", "iteration 2 reads", "iteration 3 reads"} <= set(shown)
+    assert {"␣24", "a␣very␣l…", "$x$", "⏎", "□", "iteration 2 reads", "iteration 3 reads"} <= set(shown)
     assert "2 tokens are emitted" in says(figure)
 
 
