@@ -1,5 +1,6 @@
 """The distributions as small panels, one for each main setting of a temperature."""
 
+import textwrap
 from collections.abc import Callable
 from math import ceil
 
@@ -16,6 +17,7 @@ from harness.analysis.settings import Setting
 from harness.analysis.study import Study
 
 ACROSS = 3
+TITLE_CHARACTERS = 28
 
 
 def accepted_figure(study: Study, temperature: float) -> Figure:
@@ -95,6 +97,9 @@ def _drafts(method: Method) -> bool:
 
 
 def _title(setting: Setting) -> str:
+    """What a panel shows, in lines that are no wider than it."""
     order = setting.key.order
-    extra = "" if order == LEFT_TO_RIGHT else f", {ORDERS.get(order, order).lower()}"
-    return f"{model_label(setting.key.model)}\n{setting_label(setting)}{extra} (n = {len(setting.prompt_ids):,})"
+    model = model_label(setting.key.model)
+    who = model if order == LEFT_TO_RIGHT else f"{model}, {ORDERS.get(order, order).lower()}"
+    what = f"{setting_label(setting)} (n = {len(setting.prompt_ids):,})"
+    return "\n".join(line for text in (who, what) for line in textwrap.wrap(text, TITLE_CHARACTERS))

@@ -36,7 +36,15 @@ def study(tmp_path_factory) -> Study:
     cell(folder / "a", model="nemotron3b", task="gsm8k")
     cell(folder / "b", model="nemotron3b", task="writingbench", accuracy=None)
     cell(folder / "c", model="nemotron8b", task="gsm8k", schedules=("linear", "packed"))
-    cell(folder / "d", model="tiny_setdlm", task="toy_math", family="setdlm", width=8)
+    for order in ("ltr", "confidence"):
+        cell(
+            folder / order,
+            model="tiny_setdlm_of_somebody_else",
+            task="toy_math",
+            family="setdlm",
+            width=16,
+            order=order,
+        )
     return read_study([folder])
 
 
@@ -58,26 +66,22 @@ def drawn(paint: Callable[..., Figure], *arguments) -> Figure:
 
 
 def texts(figure: Figure) -> list[Text]:
-    """All texts that can be seen."""
-    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    """All texts that are drawn; ticks beyond an axis' limits are not."""
+    found = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
+    for axes in figure.axes:
+        found += [axes.title, *axes.texts]
+        for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            if axes.axison:
+                # Axes that share their ticks have labels in one of them only.
+                labels = zip(axis.get_ticklabels(), axis.get_ticklocs(), strict=False)
+                found += [label for label, tick in labels if min(limits) <= tick <= max(limits)]
+                found.append(axis.label)
+    return [text for text in found if text.get_visible() and text.get_text().strip()]
 
 
 def assert_readable(figure: Figure) -> None:
     """No text covers another, and all of it is on the page."""
-    # Ticks beyond an axis' limits are never drawn.
-    shown = [
-        (text.get_text(), text.get_window_extent())
-        for text in texts(figure)
-        if text.axes is None or text.get_transform() is not None
-    ]
-    beyond = {
-        label.get_text()
-        for axes in figure.axes
-        for axis, (low, high) in ((axes.xaxis, sorted(axes.get_xlim())), (axes.yaxis, sorted(axes.get_ylim())))
-        for label, tick in zip(axis.get_ticklabels(), axis.get_ticklocs(), strict=False)
-        if not low <= tick <= high
-    }
-    shown = [(text, box) for text, box in shown if text not in beyond]
+    shown = [(text.get_text(), text.get_window_extent()) for text in texts(figure)]
     page = figure.bbox
     for text, box in shown:
         assert page.x0 - 1 <= box.x0 <= box.x1 <= page.x1 + 1, text
@@ -101,7 +105,14 @@ def test_ratios_show_all_cells_with_dashes_and_not_applicable(study):
     # Nemotron 8B has no WritingBench (4 panels) and no Quadratic-SS on GSM8K (4 panels).
     assert shown.count("–") == 8
     assert shown.count("N/A") == 2
-    for name in ("Nemotron 3B", "Nemotron 8B", "tiny_setdlm", "GSM8K  n = 6", "WritingBench", "toy_math, W = 8  n = 6"):
+    for name in (
+        "Nemotron 3B",
+        "Nemotron 8B",
+        "tiny_setdlm_of_somebody_else",
+        "GSM8K  n = 6",
+        "WritingBench",
+        "toy_math, W = 16  n = 6",
+    ):
         assert name in shown
     assert "ratio to Linear-SS" in shown
     assert "percentage points" in shown
@@ -147,7 +158,15 @@ def test_calls_are_drawn_without_any_records(nothing):
 def test_distributions_have_a_panel_for_each_setting(study, paint):
     figure = drawn(paint, study, 0.0)
     assert_readable(figure)
-    assert len([axes for axes in figure.axes if axes.lines]) == 4
+    assert len([axes for axes in figure.axes if axes.lines]) == 5
+
+
+def test_long_names_stay_in_their_panels(tmp_path):
+    for order in ("ltr", "confidence", "random"):
+        names = {"model": "setdlm_trained_by_somebody_else", "task": "a_task_with_a_long_name", "width": 16}
+        cell(tmp_path / order, schedules=("packed",), family="setdlm", order=order, **names)
+    figure = drawn(accepted_figure, read_study([tmp_path]), 0.0)
+    assert_readable(figure)
 
 
 def test_methods_without_drafts_have_no_acceptance(tmp_path):
