@@ -142,11 +142,16 @@ class Runner:
                 )
             if any(isinstance(schedule, Native) for schedule in plan.schedules.values()):
                 raise UserError(f"schedule=native: decodes SetDLM models only, {model.name} is none.")
+            if plan.task.stop_texts:
+                raise UserError(
+                    f"task.stop_texts={list(plan.task.stop_texts)}: end responses of SetDLM models only, "
+                    f"{model.name} is none. Use task.stop_texts=[]."
+                )
         self._plan = plan
         self._model = model
         self._timed = TimedModel(model.model)
         self._folder = folder
-        self._stop = Stop(plan.task.max_new_tokens, model.eos_ids)
+        self._stop = Stop(plan.task.max_new_tokens, model.eos_ids, model.markers(plan.task.stop_texts))
 
     def run(self, config: Mapping[str, Any], observer: Observer) -> None:
         """Decodes what is not recorded yet. Interrupted at any point, it can be run again.
@@ -161,7 +166,7 @@ class Runner:
         if len(done) < plan.responses:
             self._warm_up()
         for item in plan.items:
-            prompt = self._model.encode(plan.task.prompt(item))
+            prompt = self._encode(item)
             for repetition in range(plan.repetitions):
                 for name in plan.schedules:
                     if (name, item.prompt_id, repetition) not in done:
@@ -175,7 +180,7 @@ class Runner:
         measured = {item.prompt_id for item in self._plan.items}
         others = [item for item in self._plan.data.items if item.prompt_id not in measured]
         for item in (others or self._plan.items)[: self._plan.warmups]:
-            prompt = self._model.encode(self._plan.task.prompt(item))
+            prompt = self._encode(item)
             if self._fits(prompt):
                 for name in self._plan.schedules:
                     self._decode(name, prompt, self._rule(seed=0))
@@ -233,6 +238,10 @@ class Runner:
         if self._plan.truncation is None:
             return Greedy()
         return Sampling(self._plan.truncation, Seeded(seed, self._timed.device))
+
+    def _encode(self, item: Item) -> Sequence[int]:
+        task = self._plan.task
+        return self._model.encode(task.prompt(item), task.thinking)
 
     def _fits(self, prompt: Sequence[int]) -> bool:
         return len(prompt) + self._stop.max_new_tokens <= self._model.context_length

@@ -10,7 +10,9 @@ from harness.errors import UserError
 @pytest.mark.parametrize("name", names("task"))
 def test_every_task_builds(name):
     task = build(compose([f"task={name}"]).task, "task")
-    assert task.name == name
+    # A config may set another one's task up anew; its records are records of that task.
+    assert task.name in names("task")
+    assert name.startswith(task.name)
     assert task.max_new_tokens > 0
 
 

@@ -31,13 +31,21 @@ class LanguageModel:
     adapter: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    def encode(self, prompt: str) -> Sequence[int]:
-        """Token ids of `prompt` as a user's message, with thinking off, up to where the response starts."""
+    def encode(self, prompt: str, thinking: bool = False) -> Sequence[int]:
+        """Token ids of `prompt` as a user's message, up to where the response starts.
+
+        Args:
+          thinking: what the chat template is told about it; Qwen3's puts an empty think block where it is off.
+        """
         return self.tokenizer.apply_chat_template(
             [{"role": "user", "content": prompt}],
             add_generation_prompt=True,
-            enable_thinking=False,
+            enable_thinking=thinking,
         )["input_ids"]
+
+    def markers(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
+        """Token ids of texts that end a response, each tokenized on its own."""
+        return [self.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of generated tokens without special tokens."""

@@ -65,6 +65,8 @@ class Task:
       repetitions: responses for each prompt at temperature > 0 (always 1 at temperature 0).
       data_files: local file in the data set's own layout; null reads from the hub.
       selection: which items of the data set; null where there is no choice.
+      thinking: whether the chat template is told that the model may think.
+      stop_texts: texts that end a response like EOS does, as token sequences (E.2); for SetDLM models only.
     """
 
     name: str
@@ -75,12 +77,16 @@ class Task:
     repetitions: int = 1
     data_files: str | None = field(default=None, compare=False)
     selection: str | None = field(default=None, compare=False)
+    thinking: bool = False
+    stop_texts: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for key, least in (("max_new_tokens", 0), ("repetitions", 1)):
             value = getattr(self, key)
             if not isinstance(value, int) or value < least:
                 raise UserError(f"task.{key}={value}: need an integer of at least {least}.")
+        if isinstance(self.stop_texts, str) or not all(isinstance(text, str) and text for text in self.stop_texts):
+            raise UserError(f'task.stop_texts={self.stop_texts}: need a list of texts, as in ["Question:"].')
 
     def prompt(self, item: Item) -> str:
         """The user's message for `item`.
