@@ -126,9 +126,7 @@ def understand(report: Mapping[str, Any] | str, nonce: str, limits: Limits) -> O
     if report["ended"] == "disk":
         return Outcome("failed", f"more than {limits.disk_bytes >> 20} MiB of files")
     cpu_s = max(report["cpu_s"], report["judge_cpu_s"])
-    # The kernel counts ticks towards the limit and run time in its report; under load they differ.
-    is_killed = is_decided and signal.SIGKILL in (report["player_signal"], report["judge_signal"])
-    if report["ended"] == "cpu" or cpu_s >= (0.5 if is_killed else 0.95) * limits.cpu_s:
+    if report["ended"] == "cpu" or cpu_s >= limits.cpu_s:
         return Outcome("timeout", f"{limits.cpu_s} s of processor time")
     if report["ended"] == "wall":
         if report["wall_s"] - report["waiting_s"] < limits.wall_s:
@@ -136,16 +134,22 @@ def understand(report: Mapping[str, Any] | str, nonce: str, limits: Limits) -> O
         return Outcome("timeout", f"{limits.wall_s:g} s")
     if is_decided and decision["outcome"] == "infra":
         return Outcome("infra", decision["detail"])
+    if report["player_signal"] == signal.SIGKILL and report["oom_kills"]:
+        kind = "memory" if report["peak_bytes"] > limits.memory_bytes // 2 else "infra"
+        return Outcome(kind, f"the machine ran out of memory; the program held {report['peak_bytes'] >> 20} MiB")
     if is_decided or not report["is_separate"]:
         return Outcome("crashed", _ending(report, decision))
+    if report["judge_signal"] not in (0, signal.SIGKILL):
+        return Outcome("crashed", f"an answer that ended the tests by {signal.Signals(report['judge_signal']).name}")
     return Outcome("infra", f"the judge ended by signal {report['judge_signal']}")
 
 
 def _ending(report: Mapping[str, Any], decision: Mapping[str, Any]) -> str:
     where = decision.get("detail", "").partition("\n")[0]
-    number = report["player_signal"]
-    if number and number != signal.SIGKILL:
-        return f"{where}\n{signal.Signals(number).name}"
+    if report["player_exit"] is None:
+        return where
+    if report["player_signal"]:
+        return f"{where}\n{signal.Signals(report['player_signal']).name}"
     return f"{where}\nexit status {report['player_exit']}"
 
 

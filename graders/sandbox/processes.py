@@ -8,6 +8,7 @@ import signal
 import time
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+EXITING = 0x4  # PF_EXITING among the flags in /proc/PID/stat
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -98,6 +99,24 @@ def waiting_s(pid: int) -> float:
             return int(file.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
+
+
+def is_ending(pid: int) -> bool:
+    """Whether a process that has not been reaped is on its way out, or out."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return bool(int(file.read().rpartition(b")")[2].split()[6]) & EXITING)
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
+    try:
+        with open("/proc/vmstat", "rb") as file:
+            return sum(int(line.split()[1]) for line in file if line.startswith(b"oom_kill "))
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def signal_one(pid: int, number: int) -> None:

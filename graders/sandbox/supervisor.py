@@ -25,9 +25,9 @@ from graders.sandbox import isolation, judge, player, processes
 POLL_S = 0.1
 CENSUS_S = 0.5  # between looks at what all processes use together
 OTHER_TASKS = 64  # room for what the user may start meanwhile, where the limit counts that as well
-SLACK_S = 1  # beyond the limit of one process, before all together are ended
 PATIENCE = 3  # a starved program gets up to this many times its wall limit
-MEBIBYTE = 1 << 20
+BACKSTOP = 4  # the kernel's own limit on processor time, in multiples of ours, for when this process is starved
+KIBIBYTE, MEBIBYTE = 1 << 10, 1 << 20
 
 
 def main(settings: dict[str, Any], lifeline: int) -> None:
@@ -64,7 +64,13 @@ def main(settings: dict[str, Any], lifeline: int) -> None:
 
 def _judge(channel: socket.socket, writing: int, settings: dict[str, Any]) -> None:
     isolation.hide_memory()
-    isolation.limit({"RLIMIT_AS": settings["memory_bytes"] * 2, "RLIMIT_CORE": 0})
+    isolation.limit(
+        {
+            "RLIMIT_AS": settings["memory_bytes"] * 2,
+            "RLIMIT_CPU": settings["cpu_s"] * BACKSTOP,
+            "RLIMIT_CORE": 0,
+        }
+    )
     try:
         sys.path[:] = [*settings["standard_paths"], *settings["packages"]]
         judge.preside(channel, sys.stdin, writing)
@@ -108,7 +114,7 @@ def _confine(settings: dict[str, Any], is_separate: bool, uid: int) -> bool:
     isolation.limit(
         {
             "RLIMIT_AS": settings["memory_bytes"],
-            "RLIMIT_CPU": settings["cpu_s"],
+            "RLIMIT_CPU": settings["cpu_s"] * BACKSTOP,
             "RLIMIT_FSIZE": settings["disk_bytes"],
             "RLIMIT_NPROC": settings["processes"] + (0 if is_changed else others),
             "RLIMIT_NOFILE": 256,
@@ -124,13 +130,20 @@ def _confine(settings: dict[str, Any], is_separate: bool, uid: int) -> bool:
 
 
 def _watch(reading: int, lifeline: int, judge_pid: int, player_pid: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """Waits for the decision within the limits, then ends the player and says how everything went."""
-    start = time.monotonic()
-    decision, ended, next_census_s = b"", "", CENSUS_S
+    """Waits for the decision within the limits, then ends the player and says how everything went.
+
+    Processor time is limited from here and by the kernel's account of run time, the one that is reported. RLIMIT_CPU
+    counts clock ticks, of which a process on a busy core may be charged more than it ran, and ends it by a signal
+    that tells nobody why.
+    """
+    start, oom_kills = time.monotonic(), processes.oom_kills()
+    decision, ended, next_census_s, is_alone = b"", "", CENSUS_S, True
     while not ended:
         readable, _, _ = select.select([reading, lifeline], [], [], POLL_S)
         wall_s = time.monotonic() - start
-        waiting_s = max(processes.waiting_s(player_pid), processes.waiting_s(judge_pid))
+        # One of the two waits for the other, so their waits for a core add up. Whoever starts processes of his own
+        # may have starved himself.
+        waiting_s = processes.waiting_s(judge_pid) + (processes.waiting_s(player_pid) if is_alone else 0.0)
         if reading in readable:
             piece = os.read(reading, MEBIBYTE)
             decision += piece
@@ -139,15 +152,19 @@ def _watch(reading: int, lifeline: int, judge_pid: int, player_pid: int, setting
             ended = "abandoned"
         elif wall_s - waiting_s >= settings["wall_s"] or wall_s >= PATIENCE * settings["wall_s"]:
             ended = "wall"
+        elif max(processes.cpu_s([player_pid]), processes.cpu_s([judge_pid])) >= settings["cpu_s"]:
+            ended = "cpu"
         elif wall_s >= next_census_s:
             next_census_s = wall_s + CENSUS_S
             family = [player_pid, *processes.descendants(player_pid)]
+            is_alone = is_alone and len(family) == 1
             if processes.memory_bytes(family) > settings["memory_bytes"]:
                 ended = "memory"
             elif processes.folder_bytes(settings["folder"]) > settings["disk_bytes"]:
                 ended = "disk"
-            elif processes.cpu_s(family) >= settings["cpu_s"] + SLACK_S:
+            elif processes.cpu_s(family) >= settings["cpu_s"]:
                 ended = "cpu"
+    is_ended_by_us = not processes.is_ending(player_pid)
     processes.signal_one(player_pid, signal.SIGKILL)
     _, player_status, usage = os.wait4(player_pid, 0)
     processes.signal_one(judge_pid, signal.SIGKILL)
@@ -159,8 +176,10 @@ def _watch(reading: int, lifeline: int, judge_pid: int, player_pid: int, setting
         "waiting_s": waiting_s,
         "cpu_s": usage.ru_utime + usage.ru_stime,
         "judge_cpu_s": judge_usage.ru_utime + judge_usage.ru_stime,
-        "player_signal": os.WTERMSIG(player_status) if os.WIFSIGNALED(player_status) else 0,
-        "player_exit": os.waitstatus_to_exitcode(player_status),
+        "player_signal": 0 if is_ended_by_us or not os.WIFSIGNALED(player_status) else os.WTERMSIG(player_status),
+        "player_exit": None if is_ended_by_us else os.waitstatus_to_exitcode(player_status),
+        "peak_bytes": usage.ru_maxrss * KIBIBYTE,
+        "oom_kills": processes.oom_kills() - oom_kills,
         "judge_signal": os.WTERMSIG(judge_status) if os.WIFSIGNALED(judge_status) else 0,
     }
 

@@ -17,6 +17,8 @@ LIMITS = Limits(cpu_s=10, wall_s=20.0)
 NONCE = "5ec2e7"
 STARVED = "starved: 0.1 s of processor time in 60 s"
 
+OUT_OF_MEMORY = "the machine ran out of memory; the program held {} MiB"
+
 
 def report(outcome: str | None = None, detail: str = "", nonce: str = NONCE, **fields: object) -> dict:
     """A supervisor's report; by default the judge decided and all went well."""
@@ -30,6 +32,8 @@ def report(outcome: str | None = None, detail: str = "", nonce: str = NONCE, **f
         "judge_cpu_s": 0.1,
         "player_signal": 0,
         "player_exit": 0,
+        "peak_bytes": 100 << 20,
+        "oom_kills": 0,
         "judge_signal": 0,
         "is_separate": True,
         "is_clean": True,
@@ -51,8 +55,17 @@ def report(outcome: str | None = None, detail: str = "", nonce: str = NONCE, **f
             Outcome("crashed", "test 1: end of stream\nexit status 3"),
         ),
         (report("crashed", "test 1", player_signal=11), Outcome("crashed", "test 1\nSIGSEGV")),
-        (report("crashed", "test 1", player_signal=9, cpu_s=9.0), Outcome("timeout", "10 s of processor time")),
-        (report(judge_signal=9, judge_cpu_s=9.9), Outcome("timeout", "10 s of processor time")),
+        (report("crashed", "test 1", player_signal=9), Outcome("crashed", "test 1\nSIGKILL")),
+        (report("crashed", "test 1", player_exit=None), Outcome("crashed", "test 1")),
+        (report("crashed", "test 1", player_signal=9, cpu_s=10.5), Outcome("timeout", "10 s of processor time")),
+        (report("crashed", player_signal=9, oom_kills=1), Outcome("infra", OUT_OF_MEMORY.format(100))),
+        (
+            report("crashed", player_signal=9, oom_kills=1, peak_bytes=1500 << 20),
+            Outcome("memory", OUT_OF_MEMORY.format(1500)),
+        ),
+        (report(ended="cpu", judge_cpu_s=10.0), Outcome("timeout", "10 s of processor time")),
+        (report(judge_signal=9, judge_cpu_s=10.0), Outcome("timeout", "10 s of processor time")),
+        (report(judge_signal=11), Outcome("crashed", "an answer that ended the tests by SIGSEGV")),
         (report(judge_signal=9), Outcome("infra", "the judge ended by signal 9")),
         (report("infra", "the player did not start"), Outcome("infra", "the player did not start")),
         (report(ended="wall", wall_s=20.1), Outcome("timeout", "20 s")),
@@ -60,7 +73,7 @@ def report(outcome: str | None = None, detail: str = "", nonce: str = NONCE, **f
             report(ended="wall", wall_s=60.0, waiting_s=55.0),
             Outcome("infra", STARVED),
         ),
-        (report(ended="wall", wall_s=60.0, waiting_s=55.0, cpu_s=9.9), Outcome("timeout", "10 s of processor time")),
+        (report(ended="wall", wall_s=60.0, waiting_s=55.0, cpu_s=10.0), Outcome("timeout", "10 s of processor time")),
         (report(ended="cpu", cpu_s=1.0), Outcome("timeout", "10 s of processor time")),
         (report(ended="memory"), Outcome("memory", "more than 2048 MiB in all its processes")),
         (report(ended="disk"), Outcome("failed", "more than 64 MiB of files")),

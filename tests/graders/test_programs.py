@@ -59,7 +59,7 @@ def test_a_hostile_program_gets_what_it_deserves_and_leaves_nothing(case, tempor
     reference = {"entry_point": "f", "tests": case.get("tests", PLUS_ONE)}
     before = footprint(temporary)
 
-    verdict = graded(fenced(case["program"]), reference)
+    verdict = graded(fenced(case["program"]), reference, **case.get("limits", {}))
 
     assert verdict.kind in case["expected"], verdict.reason
     assert footprint(temporary) == before
