@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from harness.errors import UserError
+from harness.errors import Terminated, UserError
 
 # Verb -> what it does. Each is a module of harness.commands (with _ for -) that has a docstring and
 # `main(arguments) -> exit status`.
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs one verb.
 
     Returns:
-      Exit status: 0 done, 1 the verb's check failed, 2 a mistake of the user, 130 interrupted.
+      Exit status: 0 done, 1 the verb's check failed, 2 a mistake of the user, 130 interrupted, 143 terminated.
     """
     if not arguments or arguments[0] in ("-h", "--help"):
         print(f"{USAGE}\n\n{MORE}")
@@ -52,9 +52,9 @@ def main(arguments: Sequence[str]) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("interrupted", file=sys.stderr)
-        return 130
+        return 143 if isinstance(error, Terminated) else 130
 
 
 def _module(verb: str) -> str:

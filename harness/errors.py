@@ -8,6 +8,10 @@ class UserError(Exception):
     """Shown as one line without a traceback; the command ends with exit status 2."""
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as a cluster sends it before it takes a machine away; handled like Ctrl-C."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """The error for a name that is not among `known`, with the nearest match suggested."""
     known = sorted(known)

@@ -1,4 +1,4 @@
-"""What a run should be able to say about itself later: config, versions, device, data, model."""
+"""What a run should be able to say about itself later: config, plan, versions, device, data, model, start and end."""
 
 import platform
 import subprocess
@@ -9,27 +9,32 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from harness import machine
+
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "hydra-core", "numpy", "evalplus")
 
 
-def manifest(config: Mapping[str, Any], model: Mapping[str, Any], data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The manifest of a run that starts now.
+def identity(config: Mapping[str, Any], plan: Mapping[str, Any], data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What makes a run this run: the same again whenever it goes on.
 
     Args:
       config: resolved.
-      model, data: facts from the loader and the source.
+      plan: prompts, repetitions, schedules and shard.
+      data: facts from the source.
     """
+    return {"schema": 1, "config": config, "plan": plan, "data": data}
+
+
+def session() -> dict[str, Any]:
+    """What may differ when a run goes on: command, code, packages, machine and its state."""
     return {
-        "schema": 1,
-        "config": config,
-        "model": model,
-        "data": data,
+        "command": sys.argv,
+        "started_at": now(),
         "code": code_version(),
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
-        "machine": {"system": platform.platform(), "processor": _processor()},
-        "command": sys.argv,
-        "started_at": now(),
+        "machine": machine.description(),
+        "state_at_start": machine.state(),
     }
 
 
@@ -61,12 +66,3 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0]} x {len(names)}" if names else platform.processor()

@@ -1,19 +1,24 @@
 """Records: one JSON object a line, one line a response; what every figure and table is made from.
 
-Appended and flushed as responses complete. Reading ignores unknown keys, so newer files stay readable.
+Appended and flushed as responses complete. Reading ignores unknown keys, so newer files stay readable. A line ends
+with a checksum of what stands before it; what was changed or damaged since is named and never used.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from harness.errors import UserError
 
 SCHEMA = 1
 SKIPPED = "skipped"
+FAILED = "failed"
+CHECKSUM = "checksum"
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,9 @@ class Record:
       adapter_rows_selected, adapter_rows_evaluated: rows that got an adapter's update, and rows that it was computed
         for.
       accepted: tokens emitted in each iteration, the prompt's call first.
-      stop_reason: "eos", "length" or "marker"; "skipped" where the prompt did not fit the model's context.
-      verdict: null before grading.
+      stop_reason: "eos", "length" or "marker"; "skipped" where the prompt did not fit the model's context, "failed"
+        where memory ran out.
+      verdict: null before grading; where there is no response, its reason says why.
       started_at: UTC, ISO 8601.
     """
 
@@ -46,8 +52,6 @@ class Record:
     order: str
     adapter: str | None
     temperature: float
-    top_k: int | None
-    top_p: float | None
     prompt_id: str
     repetition: int
     seed: int
@@ -59,12 +63,14 @@ class Record:
     wall_s: float
     model_s: float
     rows: int
-    adapter_rows_selected: int
-    adapter_rows_evaluated: int
     accepted: Sequence[int]
     stop_reason: str
     verdict: Mapping[str, Any] | None
     started_at: str
+    top_k: int | None = None
+    top_p: float | None = None
+    adapter_rows_selected: int = 0
+    adapter_rows_evaluated: int = 0
     schema: int = SCHEMA
 
     @property
@@ -74,12 +80,12 @@ class Record:
 
     @property
     def is_skipped(self) -> bool:
-        """Whether the prompt was passed over."""
-        return self.stop_reason == SKIPPED
+        """Whether there is no response: the prompt did not fit, or memory ran out."""
+        return self.stop_reason in (SKIPPED, FAILED)
 
     def line(self) -> str:
         """The record as a line of a records file, newline included."""
-        return json.dumps(asdict(self)) + "\n"
+        return sealed(asdict(self))
 
 
 def stable_seed(*parts: str | int) -> int:
@@ -88,20 +94,89 @@ def stable_seed(*parts: str | int) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
+def sealed(values: Mapping[str, Any]) -> str:
+    """`values` as a line of a records file, checksum and newline included."""
+    body = json.dumps({name: value for name, value in values.items() if name != CHECKSUM})
+    return f'{body[:-1]}, "{CHECKSUM}": "{_checksum(body.encode())}"}}\n'
+
+
 def read_records(path: Path) -> Iterator[Record]:
-    """The records of a file, in the order in which they were written.
+    """The records of a file, in the order in which they were written; a torn last line is none.
 
     Raises:
-      UserError: a line is not a record of this schema, with its number.
+      UserError: a line is not a record of this schema, or was changed or damaged; with its number.
     """
-    known = [field.name for field in fields(Record)]
-    for number, line in enumerate(path.read_text().split("\n"), start=1):
-        if not line:
-            continue
-        try:
-            values = json.loads(line)
-            if values["schema"] != SCHEMA:
-                raise UserError(f"{path}: line {number} has schema {values['schema']}, this version reads {SCHEMA}.")
-            yield Record(**{name: values[name] for name in known})
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise UserError(f"{path}: line {number} is no record ({error!r}).") from None
+    lines = path.read_bytes().split(b"\n")
+    torn = torn_bytes(lines[-1])
+    for number, line in enumerate(lines[:-1] if torn else lines, start=1):
+        if line:
+            yield _record(line, f"{path}: line {number}")
+
+
+def torn_bytes(last_line: bytes) -> int:
+    """Length in bytes of what a killed run left of its last line; 0 where that is whole, but for its newline."""
+    try:
+        _record(last_line, "")
+    except UserError:
+        return len(last_line)
+    return 0
+
+
+def _record(line: bytes, place: str) -> Record:
+    try:
+        values = json.loads(line)
+        if values["schema"] != SCHEMA:
+            raise UserError(f"{place} has schema {values['schema']}, this version reads {SCHEMA}.")
+        given = values.get(CHECKSUM)
+        if given is not None and given != _checksum(line.rpartition(f', "{CHECKSUM}"'.encode())[0] + b"}"):
+            raise UserError(
+                f"{place} was changed or damaged, its checksum does not match. "
+                "Take it out; the run, started again, decodes that response anew."
+            )
+        known = {name: values[name] for name in _kinds() if name in values}
+        wrong = [name for name, value in known.items() if not _kinds()[name](value)]
+        if wrong:
+            raise UserError(f"{place} is no record: {wrong[0]} is {str(known[wrong[0]])[:40]!r}.")
+        return Record(**known)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(f"{place} is no record ({error!r}).") from None
+
+
+@cache
+def _kinds() -> Mapping[str, Callable[[Any], bool]]:
+    """For each field of a record, whether a JSON value can be one."""
+    return {name: KINDS[kind] for name, kind in get_type_hints(Record).items()}
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_verdict(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict) and value.get("correct") in (True, False, None) and _is_text(value.get("reason", ""))
+    )
+
+
+KINDS: Mapping[Any, Callable[[Any], bool]] = {
+    str: _is_text,
+    int: _is_count,
+    float: _is_number,
+    str | None: lambda value: value is None or _is_text(value),
+    int | None: lambda value: value is None or _is_count(value),
+    float | None: lambda value: value is None or _is_number(value),
+    Sequence[int]: lambda value: isinstance(value, list) and set(map(type, value)) <= {int},
+    Mapping[str, Any] | None: _is_verdict,
+}
+
+
+def _checksum(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16]

@@ -1,16 +1,24 @@
-"""The folder of one run: manifest.json, records.jsonl, summary.json."""
+"""The folder of one run: manifest.json, records.jsonl, summary.json, and the lock of the process that works in it."""
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness import machine
 from harness.errors import UserError
-from harness.records import Record, read_records
+from harness.manifest import now, session
+from harness.records import Record, read_records, torn_bytes
+from harness.run_lock import locked
 
-# What may differ between the first start of a run and its continuation.
-FREE_KEYS = ("run_dir", "samples")
+# What may differ between the first start of a run and its continuation: places, and what is shown. Data files are
+# known by their content.
+FREE_KEYS = ("run_dir", "samples", "task.data_files", "task.source.data_files")
+MODEL_FACTS = ("parameters", "dtype", "revision", "config_sha256", "weights_sha256")
+DATA_FACTS = ("sha256", "revision", "items")
 
 
 class RunFolder:
@@ -19,34 +27,122 @@ class RunFolder:
     def __init__(self, path: Path):
         self.path = path
         self.records_file = path / "records.jsonl"
+        self.manifest_file = path / "manifest.json"
 
-    def open(self, manifest: Mapping[str, Any]) -> Sequence[Record]:
-        """Makes the folder, or goes on with the run that it holds; gives the records that are there.
+    @contextlib.contextmanager
+    def working(self, identity: Mapping[str, Any]) -> Iterator[None]:
+        """Makes the folder, or goes on with the run that it holds; how it ends goes into the manifest.
+
+        Args:
+          identity: from `harness.manifest`.
 
         Raises:
-          UserError: the folder cannot be written, or holds a run of another config.
+          UserError: the folder cannot be written, is another run's, damaged, or in another process' hands.
         """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            if (self.path / "manifest.json").exists():
-                self._check_same_config(manifest["config"])
-                return list(read_records(self.records_file))
-            self.records_file.touch()
+        with contextlib.ExitStack() as stack:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(self.path))
+            except OSError as error:
+                raise UserError(f"run_dir={self.path}: cannot be written ({error.strerror}).") from None
+            with self._written("manifest.json"):
+                self._begin(identity)
+            try:
+                yield
+            except BaseException as error:
+                stopped = isinstance(error, KeyboardInterrupt | SystemExit)
+                reason = (str(error).splitlines() or [type(error).__name__])[0]
+                # The error itself matters more than that it cannot be noted on a full disk.
+                with contextlib.suppress(UserError):
+                    self._end("stopped" if stopped else "failed", None if stopped else reason)
+                raise
+            self._end("ended", None)
+
+    def note(self, **facts: Any) -> None:
+        """Adds facts to the manifest of the session under way.
+
+        Raises:
+          UserError: it is another model than the one that the run began with.
+        """
+        manifest = self.read_manifest()
+        if "model" in facts:
+            self._check_same("model", MODEL_FACTS, manifest.get("model"), facts["model"])
+        _last_session(manifest).update(facts)
+        with self._written("manifest.json"):
             self.write_json("manifest.json", manifest)
-        except OSError as error:
-            raise UserError(f"run_dir={self.path}: cannot be written ({error.strerror}).") from None
-        return []
+
+    def records(self) -> Iterator[Record]:
+        """The records so far.
+
+        Raises:
+          UserError: a line was changed or damaged.
+        """
+        return read_records(self.records_file)
+
+    def drift(self) -> Mapping[str, Any] | None:
+        """The latest drift check, from the manifest; see `harness.hygiene`."""
+        manifest = self.read_manifest()
+        found = [session.get("drift") for session in (manifest, *manifest.get("resumed", []))]
+        return next((one for one in reversed(found) if one), None)
 
     def append(self, record: Record) -> None:
-        """Adds one record and hands it to the operating system."""
-        with self.records_file.open("a") as file:
-            file.write(record.line())
-            file.flush()
-            os.fsync(file.fileno())
+        """Adds one record and hands it to the disk; what cannot be written whole leaves no trace.
 
-    def read_manifest(self) -> Mapping[str, Any]:
-        """The manifest as written at the start of the run."""
-        return json.loads((self.path / "manifest.json").read_text())
+        Raises:
+          UserError: the disk is full, or the file cannot be written.
+        """
+        line = record.line().encode()
+        with self._written("records.jsonl"), self.records_file.open("ab", buffering=0) as file:
+            before = file.tell()
+            try:
+                if file.write(line) < len(line):
+                    raise OSError(None, "only a part was written; the disk may be full")
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(before)
+                raise
+
+    def drop_torn_end(self) -> None:
+        """Takes away what a killed run left of its last line; a last line that is whole gets its newline."""
+        content = self.records_file.read_bytes()
+        last = content.rpartition(b"\n")[2]
+        torn = torn_bytes(last)
+        with self.records_file.open("ab") as file:
+            if torn:
+                file.truncate(len(content) - torn)
+                print(f"notice: dropped a torn last line of {torn} bytes; its response is missing", file=sys.stderr)
+            elif last:
+                file.write(b"\n")
+
+    def replace_records(self, lines: Iterable[str]) -> None:
+        """Puts other lines in the place of all records, in one step.
+
+        Raises:
+          UserError: they cannot be written; the records stay as they were.
+        """
+        partial = self.path / f"{self.records_file.name}.partial"
+        with self._written(self.records_file.name):
+            with partial.open("w") as file:
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(self.records_file)
+
+    def read_manifest(self) -> dict[str, Any]:
+        """The manifest as it is now.
+
+        Raises:
+          UserError: it is none.
+        """
+        try:
+            manifest = json.loads(self.manifest_file.read_text())
+            if manifest["schema"] == 1 and all(isinstance(manifest[part], dict) for part in ("config", "plan", "data")):
+                return manifest
+        except (ValueError, KeyError, TypeError):
+            pass
+        except OSError as error:
+            raise UserError(f"{self.manifest_file}: cannot be read ({error.strerror}).") from None
+        raise UserError(f"{self.manifest_file}: no manifest of a run. Restore it, or give another run_dir.")
 
     def write_json(self, name: str, value: Any) -> None:
         """Replaces a JSON file of the folder in one step."""
@@ -54,13 +150,54 @@ class RunFolder:
         partial.write_text(json.dumps(value, indent=1) + "\n")
         partial.replace(self.path / name)
 
-    def _check_same_config(self, config: Mapping[str, Any]) -> None:
-        before = _flat(self.read_manifest()["config"])
-        now = _flat(config)
+    def _begin(self, identity: Mapping[str, Any]) -> None:
+        if not self.manifest_file.exists():
+            if self.records_file.exists() and self.records_file.stat().st_size:
+                raise UserError(f"run_dir={self.path}: has records but no manifest.json. Give another run_dir.")
+            self.records_file.touch()
+            self.write_json("manifest.json", {**identity, **session()})
+            return
+        manifest = self.read_manifest()
+        self._check_same_config(manifest["config"], identity["config"])
+        self._check_same("data", DATA_FACTS, manifest.get("data"), identity["data"])
+        self.records_file.touch()
+        self.drop_torn_end()
+        self._check_records(identity["plan"])
+        manifest.setdefault("resumed", []).append(session())
+        self.write_json("manifest.json", manifest)
+
+    def _end(self, outcome: str, error: str | None) -> None:
+        self.note(outcome=outcome, error=error, ended_at=now(), state_at_end=machine.state())
+
+    @contextlib.contextmanager
+    def _written(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(
+                f"{self.path / name}: cannot be written ({error.strerror}). All records before are safe; make room "
+                "and go on with the same command."
+            ) from None
+
+    def _check_records(self, plan: Mapping[str, Any]) -> None:
+        """Every record must be one of this run's, once."""
+        prompts, schedules = set(plan["prompts"]), set(plan["schedules"])
+        seen: set[tuple[str, str, int]] = set()
+        for record in self.records():
+            schedule, prompt_id, repetition = record.key
+            where = f"{self.records_file}: {schedule} on {prompt_id}, repetition {repetition}"
+            if record.key in seen:
+                raise UserError(f"{where}, is there twice. Take one of the two lines out.")
+            if schedule not in schedules or prompt_id not in prompts or repetition >= plan["repetitions"]:
+                raise UserError(f"{where}, is no response of this run. Take the line out, or give another run_dir.")
+            seen.add(record.key)
+
+    def _check_same_config(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        was, is_now = flat(before), flat(now)
         differing = [
-            f"{key} was {before.get(key)!r}, is {now.get(key)!r}"
-            for key in sorted(before.keys() | now.keys())
-            if before.get(key) != now.get(key) and key not in FREE_KEYS
+            f"{key} was {was.get(key)!r}, is {is_now.get(key)!r}"
+            for key in sorted(was.keys() | is_now.keys())
+            if was.get(key) != is_now.get(key) and key not in FREE_KEYS
         ]
         if differing:
             raise UserError(
@@ -68,11 +205,27 @@ class RunFolder:
                 "Give another run_dir for a new run."
             )
 
+    def _check_same(
+        self, what: str, keys: Sequence[str], before: Mapping[str, Any] | None, now: Mapping[str, Any]
+    ) -> None:
+        for key in keys if before else ():
+            if before.get(key) != now.get(key):
+                raise UserError(
+                    f"run_dir={self.path}: its {what} had {key} {before.get(key)}, now it is {now.get(key)}. "
+                    f"Put that {what} back, or give another run_dir for a new run."
+                )
 
-def _flat(config: Any, prefix: str = "") -> dict[str, Any]:
+
+def _last_session(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The part of a manifest that the latest start of its run wrote."""
+    return manifest["resumed"][-1] if manifest.get("resumed") else manifest
+
+
+def flat(config: Any, prefix: str = "") -> dict[str, Any]:
+    """A nested config as one level of dotted keys."""
     if not isinstance(config, dict):
         return {prefix: config}
-    flat = {}
+    result = {}
     for key, value in config.items():
-        flat |= _flat(value, f"{prefix}.{key}" if prefix else key)
-    return flat
+        result |= flat(value, f"{prefix}.{key}" if prefix else key)
+    return result

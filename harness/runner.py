@@ -1,39 +1,30 @@
 """Runs one cell: decodes every prompt with every schedule, interleaved prompt by prompt, and records each response.
 
-Decoding is timed and nothing else is: tokenizing, text, grading and files come before or after. Everything that can
-be refused is refused before weights are loaded.
+Decoding is timed and nothing else is: tokenizing, text, grading and files come before or after.
 """
 
+import gc
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from harness.clock import TimedModel
+import torch
+
+from harness.clock import TimedModel, Timing
 from harness.errors import UserError
-from harness.manifest import manifest, now
+from harness.hygiene import drift, settle
+from harness.manifest import now
 from harness.models.language_model import LanguageModel
-from harness.records import SKIPPED, Record, stable_seed
+from harness.planning import Plan
+from harness.records import FAILED, SKIPPED, Record, stable_seed
 from harness.run_folder import RunFolder
-from harness.tasks.task import DataSet, Item, Task, select
+from harness.tasks.task import Item
 from schedules.acceptance import UnsoundLogits
-from schedules.call import Model
 from schedules.decoding import Rule
-from schedules.distributions import Truncation
 from schedules.greedy import Greedy
 from schedules.native import Native
-from schedules.order import LeftToRight, Order
+from schedules.order import LeftToRight
 from schedules.response import Response, Stop
 from schedules.sampling import Sampling, Seeded
-
-
-class Schedule(Protocol):
-    """What the runner asks of a schedule."""
-
-    width: int
-
-    def decode(
-        self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, order: Order | None = None
-    ) -> Response: ...
 
 
 class Observer(Protocol):
@@ -46,95 +37,19 @@ class Observer(Protocol):
     def finished(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a run will do, checked and ready, but for the model.
-
-    Attributes:
-      items: the selected prompts.
-      truncation: how sampling turns logits into distributions; None for greedy decoding.
-      repetitions: responses for each prompt and schedule.
-      warmups: responses for each schedule that are decoded first and not recorded.
-    """
-
-    task: Task
-    data: DataSet
-    items: Sequence[Item]
-    schedules: Mapping[str, Schedule]
-    order: Order
-    truncation: Truncation | None
-    repetitions: int
-    seed: int
-    warmups: int
-
-    @property
-    def responses(self) -> int:
-        """Responses to record in all."""
-        return len(self.items) * self.repetitions * len(self.schedules)
-
-
-def plan(
-    task: Task,
-    schedules: Mapping[str, Schedule],
-    order: Order,
-    *,
-    limit: int | None,
-    prompts: Sequence[str | int] | None,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    seed: int,
-    warmups: int,
-) -> Plan:
-    """Reads the data and checks that the run makes sense.
-
-    Raises:
-      UserError: whatever is wrong with the data or the numbers.
-    """
-    if not schedules:
-        raise UserError("schedule=[]: nothing to run. Name at least one, as in schedule=packed.")
-    if not isinstance(warmups, int) or warmups < 0:
-        raise UserError(f"warmups={warmups}: need an integer of at least 0.")
-    if not isinstance(seed, int):
-        raise UserError(f"seed={seed}: need an integer.")
-    truncation = _truncation(temperature, top_k, top_p)
-    if truncation is not None and not isinstance(order, LeftToRight):
-        raise UserError(
-            f"order={order.name} temperature={temperature}: sampling is exact left to right only. "
-            "Use order=ltr or temperature=0."
-        )
-    data = task.source.read()
-    items = select(data.items, limit, prompts)
-    for item in items:
-        task.prompt(item)
-    return Plan(
-        task=task,
-        data=data,
-        items=items,
-        schedules=schedules,
-        order=order,
-        truncation=truncation,
-        repetitions=1 if truncation is None else task.repetitions,
-        seed=seed,
-        warmups=warmups,
-    )
-
-
-def _truncation(temperature: float, top_k: int | None, top_p: float | None) -> Truncation | None:
-    if not isinstance(temperature, int | float) or not 0 <= temperature < float("inf"):
-        raise UserError(f"temperature={temperature}: need a number of at least 0; 0 decodes greedily.")
-    try:
-        # Truncation changes nothing at temperature 0, but what makes no sense there is refused all the same.
-        truncation = Truncation(float(temperature) or 1.0, top_k, top_p)
-    except ValueError as error:
-        raise UserError(f"{error}.") from None
-    return None if temperature == 0 else truncation
+class OutOfMemory(UserError):
+    """A response that did not fit the device's memory."""
 
 
 class Runner:
     """Executes a plan with a loaded model and writes its records."""
 
     def __init__(self, plan: Plan, model: LanguageModel, folder: RunFolder):
+        """Checks that the model can do what is planned.
+
+        Raises:
+          UserError: it cannot; says what to change.
+        """
         if not model.model.is_same_position:
             if not isinstance(plan.order, LeftToRight):
                 raise UserError(
@@ -153,37 +68,52 @@ class Runner:
         self._folder = folder
         self._stop = Stop(plan.task.max_new_tokens, model.eos_ids, model.markers(plan.task.stop_texts))
 
-    def run(self, config: Mapping[str, Any], observer: Observer) -> None:
-        """Decodes what is not recorded yet. Interrupted at any point, it can be run again.
-
-        Args:
-          config: resolved, for the manifest.
-        """
+    def run(self, observer: Observer) -> None:
+        """Decodes what is not recorded yet. Interrupted at any point, it can be run again."""
         plan = self._plan
-        records = self._folder.open(manifest(config, self._model.facts, plan.data.facts))
-        done = {record.key for record in records}
+        done = {record.key for record in self._folder.records()}
         observer.started(plan.responses, len(done))
         if len(done) < plan.responses:
             self._warm_up()
-        for item in plan.items:
-            prompt = self._encode(item)
-            for repetition in range(plan.repetitions):
-                for name in plan.schedules:
-                    if (name, item.prompt_id, repetition) not in done:
-                        record = self._respond(name, item, prompt, repetition)
-                        self._folder.append(record)
-                        observer.recorded(record)
+            for item in plan.own_items:
+                self._decode_all(item, done, observer)
+            self._folder.note(drift=self._drift())
         observer.finished()
 
+    def _decode_all(self, item: Item, done: set[tuple[str, str, int]], observer: Observer) -> None:
+        """Decodes one prompt with every schedule."""
+        prompt = self._encode(item)
+        for repetition in range(self._plan.repetitions):
+            for name in self._plan.schedules:
+                if (name, item.prompt_id, repetition) not in done:
+                    record = self._respond(name, item, prompt, repetition)
+                    self._folder.append(record)
+                    observer.recorded(record)
+
     def _warm_up(self) -> None:
-        """Decodes prompts that are not measured, if the data set has any, with the shapes that are."""
-        measured = {item.prompt_id for item in self._plan.items}
-        others = [item for item in self._plan.data.items if item.prompt_id not in measured]
-        for item in (others or self._plan.items)[: self._plan.warmups]:
+        """Decodes a prompt that is not measured, if the data set has any, until times settle."""
+        plan = self._plan
+        measured = {item.prompt_id for item in plan.items}
+        others = [item for item in plan.data.items if item.prompt_id not in measured]
+        item = next((item for item in (*others, *plan.items) if self._fits(self._encode(item))), None)
+        if item is not None and plan.warmups:
             prompt = self._encode(item)
-            if self._fits(prompt):
-                for name in self._plan.schedules:
-                    self._decode(name, prompt, self._rule(seed=0))
+
+            def seconds(name: str) -> float:
+                return self._decode(name, item.prompt_id, prompt, self._rule(seed=0))[1].wall_s
+
+            self._folder.note(warmups=settle(plan.schedules, seconds, plan.warmups))
+
+    def _drift(self) -> Mapping[str, Any] | None:
+        """Decodes the first prompts again and compares their times with those recorded at the start."""
+        items = {item.prompt_id: item for item in self._plan.own_items}
+
+        def again(record: Record) -> tuple[Response, float]:
+            prompt = self._encode(items[record.prompt_id])
+            response, timing = self._decode(record.schedule, record.prompt_id, prompt, self._rule(record.seed))
+            return response, timing.wall_s
+
+        return drift(list(self._folder.records()), again, self._plan.drift_prompts)
 
     def _respond(self, name: str, item: Item, prompt: Sequence[int], repetition: int) -> Record:
         plan = self._plan
@@ -204,14 +134,18 @@ class Runner:
             "started_at": now(),
         }
         if not self._fits(prompt):
-            return Record(**record, **self._nothing(len(prompt)))
-        rule = self._rule(record["seed"])
+            # Prompts are never truncated.
+            reason = (
+                f"skipped: {len(prompt)} prompt tokens and up to {self._stop.max_new_tokens} new ones "
+                f"do not fit the context of {self._model.context_length}"
+            )
+            return Record(**record, **_nothing(SKIPPED, reason))
         try:
-            response, timing = self._timed.time(lambda: self._decode(name, prompt, rule))
-        except UnsoundLogits as error:
-            raise UserError(
-                f"numerics: {name} on {item.prompt_id}, {error}. Is the checkpoint intact, and the dtype wide enough?"
-            ) from None
+            response, timing = self._decode(name, item.prompt_id, prompt, self._rule(record["seed"]))
+        except OutOfMemory as error:
+            if plan.on_error == "stop":
+                raise
+            return Record(**record, **_nothing(FAILED, f"failed: {error}"))
         text = self._model.text(response.tokens)
         return Record(
             **record,
@@ -229,9 +163,34 @@ class Runner:
             verdict=plan.task.grader.grade(text, item.reference).record(),
         )
 
-    def _decode(self, name: str, prompt: Sequence[int], rule: Rule) -> Response:
+    def _decode(self, name: str, prompt_id: str, prompt: Sequence[int], rule: Rule) -> tuple[Response, Timing]:
+        """One timed response.
+
+        Raises:
+          OutOfMemory: it does not fit; what it had taken is free again.
+          UserError: the model's logits are not finite.
+        """
         plan = self._plan
-        return plan.schedules[name].decode(self._timed, prompt, rule, self._stop, plan.order)
+        try:
+            return self._timed.time(
+                lambda: plan.schedules[name].decode(self._timed, prompt, rule, self._stop, plan.order)
+            )
+        except UnsoundLogits as error:
+            raise UserError(
+                f"numerics: {name} on {prompt_id}, {error}. Is the checkpoint intact, and the dtype wide enough?"
+            ) from None
+        except (MemoryError, RuntimeError) as error:
+            # Out of memory is a type of its own on an accelerator, and any RuntimeError on a CPU.
+            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
+                raise
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+        gc.collect()
+        if self._timed.device.type == "cuda":
+            torch.cuda.empty_cache()
+        raise OutOfMemory(
+            f"memory: {name} on {prompt_id}, {len(prompt)} prompt tokens: {reason}. Nothing of it is recorded; free "
+            "memory and go on, or pass over such prompts in a new run with on_error=skip."
+        )
 
     def _rule(self, seed: int) -> Rule:
         """A fresh rule for one response, so that it can be reproduced alone."""
@@ -246,23 +205,18 @@ class Runner:
     def _fits(self, prompt: Sequence[int]) -> bool:
         return len(prompt) + self._stop.max_new_tokens <= self._model.context_length
 
-    def _nothing(self, prompt_tokens: int) -> Mapping[str, Any]:
-        """The fields of a record whose prompt does not fit; prompts are never truncated."""
-        reason = (
-            f"skipped: {prompt_tokens} prompt tokens and up to {self._stop.max_new_tokens} new ones "
-            f"do not fit the context of {self._model.context_length}"
-        )
-        return {
-            "token_ids": [],
-            "text": "",
-            "tokens": 0,
-            "nfe": 0,
-            "wall_s": 0.0,
-            "model_s": 0.0,
-            "rows": 0,
-            "adapter_rows_selected": 0,
-            "adapter_rows_evaluated": 0,
-            "accepted": [],
-            "stop_reason": SKIPPED,
-            "verdict": {"correct": None, "reason": reason},
-        }
+
+def _nothing(stop_reason: str, reason: str) -> Mapping[str, Any]:
+    """The fields of a record without a response."""
+    return {
+        "token_ids": [],
+        "text": "",
+        "tokens": 0,
+        "nfe": 0,
+        "wall_s": 0.0,
+        "model_s": 0.0,
+        "rows": 0,
+        "accepted": [],
+        "stop_reason": stop_reason,
+        "verdict": {"correct": None, "reason": reason},
+    }

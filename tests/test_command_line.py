@@ -9,7 +9,7 @@ import pytest
 from harness.command_line import main
 from harness.records import read_records
 
-FAST = ["warmups=0", "task.max_new_tokens=40"]
+FAST = ["warmups=0", "drift_prompts=0", "task.max_new_tokens=40"]
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """The table that a run ends with, for reading in a terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.analysis.table import MISSING, aligned
@@ -14,7 +14,7 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
 
     Args:
       summary: from `harness.analysis.summary`.
-      expected: responses that each schedule should have, skipped ones included; fewer are marked PARTIAL.
+      expected: responses that each schedule should have, those passed over included; fewer are marked PARTIAL.
     """
     compared = any("ratios_to_linear" in totals for totals in summary["schedules"].values())
     rows = [(*HEADER, *(f"{name} x linear" for name in RATIO_HEADER))] if compared else [HEADER]
@@ -37,14 +37,30 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
         lines.append(
             f"identical token ids across schedules: {agreement['identical']} of {agreement['compared']} responses"
         )
-    skipped = summary["skipped"]
-    if skipped:
-        shown = ", ".join(skipped[:5]) + (", ..." if len(skipped) > 5 else "")
-        lines.append(f"PARTIAL: {len(skipped)} prompts skipped, too long for the context: {shown}")
-    fewest = min((t["responses"] for t in summary["schedules"].values()), default=0)
-    if fewest + len(skipped) < expected:
+    for key, why in (("skipped", "too long for the context"), ("failed", "out of memory")):
+        if summary[key]:
+            lines.append(f"PARTIAL: {len(summary[key])} prompts {key}, {why}: {_some(summary[key])}")
+    if summary["outliers"]:
+        shown = [f"{one['schedule']} on {one['prompt_id']} x {one['times_median']}" for one in summary["outliers"]]
+        lines.append(f"slow outliers, counted all the same (x the median time per call): {_some(shown)}")
+    if summary["drift"]:
+        lines.append(_drift(summary["drift"]))
+    fewest = min((t["responses"] + t["passed_over"] for t in summary["schedules"].values()), default=0)
+    if fewest < expected:
         lines.append(f"PARTIAL: {fewest} of {expected} responses for each schedule so far")
     return "\n".join(lines)
+
+
+def _some(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:5]) + (", ..." if len(texts) > 5 else "")
+
+
+def _drift(drift: Mapping[str, Any]) -> str:
+    ratios = ", ".join(f"{name} {_number(ratio, '{:.2f}')}" for name, ratio in drift["ratios"].items())
+    line = f"drift, time of the first {len(drift['prompts'])} prompts again at the end: {ratios}"
+    if drift["other_tokens"]:
+        line += f"; {drift['other_tokens']} responses had OTHER TOKENS than before"
+    return line
 
 
 def _number(value: float | None, form: str, scale: float = 1.0) -> str:

@@ -1,24 +1,30 @@
 """The closing numbers of a run: ratios of totals for each schedule, and the ratios to Linear-SS (section 4, E.5)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from harness.analysis.metrics import METRICS, totals
-from harness.records import Record
+from harness.records import FAILED, SKIPPED, Record
 
 BASELINE = "linear"
 SUMS = ("responses", "tokens", "nfe", "rows", "wall_s")
 RATIOS = ("throughput", "tokens_per_nfe", "time_per_nfe_s")
+OUTLIER = 3.0  # times the schedule's median time per call
 
 
-def summarize(records: Iterable[Record]) -> Mapping[str, Any]:
+def summarize(records: Iterable[Record], drift: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Totals, rates and agreement of a run's records.
 
+    Args:
+      drift: the run's drift check, handed on.
+
     Returns:
-      `schedules`: for each schedule, in the order of the records: responses, tokens, nfe, rows, wall_s,
-        throughput (tokens/s), tokens_per_nfe, time_per_nfe_s, accuracy (mean correctness; null where nothing is
-        graded), non_model_s, and ratios_to_linear where a schedule named linear ran.
-      `skipped`: ids of prompts that did not fit.
+      `schedules`: for each schedule, in the order of the records: passed_over (responses skipped or failed), responses,
+        tokens, nfe, rows, wall_s, throughput (tokens/s), tokens_per_nfe, time_per_nfe_s, accuracy (mean correctness;
+        null where nothing is graded), non_model_s, and ratios_to_linear where a schedule named linear ran.
+      `skipped`, `failed`: ids of prompts that did not fit the context, or the memory.
+      `outliers`: responses whose time per call is far above their schedule's median; they are counted all the same.
       `agreement`: how many responses all schedules answered with the same token ids, of how many.
     """
     by_schedule: dict[str, list[Record]] = {}
@@ -31,15 +37,38 @@ def summarize(records: Iterable[Record]) -> Mapping[str, Any]:
     every = [record for group in by_schedule.values() for record in group]
     return {
         "schedules": schedules,
-        "skipped": sorted({record.prompt_id for record in every if record.is_skipped}),
+        "skipped": _prompts(every, SKIPPED),
+        "failed": _prompts(every, FAILED),
+        "outliers": [outlier for group in by_schedule.values() for outlier in _outliers(group)],
+        "drift": drift,
         "agreement": _agreement(by_schedule),
     }
+
+
+def _prompts(records: Iterable[Record], stop_reason: str) -> Sequence[str]:
+    return sorted({record.prompt_id for record in records if record.stop_reason == stop_reason})
+
+
+def _outliers(records: Sequence[Record]) -> Sequence[Mapping[str, Any]]:
+    times = [(record.wall_s / record.nfe, record) for record in records if record.nfe]
+    usual = median(time for time, _ in times) if times else 0.0
+    return [
+        {
+            "schedule": record.schedule,
+            "prompt_id": record.prompt_id,
+            "repetition": record.repetition,
+            "times_median": round(time / usual, 2),
+        }
+        for time, record in times
+        if time > OUTLIER * usual > 0
+    ]
 
 
 def _totals(records: Sequence[Record]) -> dict[str, Any]:
     sums = totals(records)
     return {
         "width": records[0].width,
+        "passed_over": sum(record.is_skipped for record in records),
         **{name: sums[name] for name in SUMS},
         **{name: _ratio(sums[METRICS[name].above], sums[METRICS[name].below]) for name in (*RATIOS, "accuracy")},
         "non_model_s": sums["non_model_s"],

@@ -19,9 +19,11 @@ from harness.analysis.closing_table import closing_table
 from harness.analysis.summary import summarize
 from harness.building import build
 from harness.errors import UserError
-from harness.records import SKIPPED, read_records
+from harness.planning import read_shard
+from harness.records import FAILED, SKIPPED, sealed
 from harness.run_folder import RunFolder
-from harness.tasks.task import DataSet, Task, select
+from harness.run_lock import locked
+from harness.tasks.task import DataSet, Task
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,10 +35,13 @@ def main(arguments: Sequence[str]) -> int:
     task = build(OmegaConf.create(manifest["config"]["task"]), "task")
     data = task.source.read()
     _check_same_data(folder, manifest["data"], data.facts)
-    unscored = _grade(folder, task, data)
-    summary = summarize(read_records(folder.records_file))
-    folder.write_json("summary.json", summary)
-    print(closing_table(summary, _expected(manifest["config"], task, data)))
+    with locked(folder.path):
+        unscored = _grade(folder, task, data)
+        summary = summarize(folder.records(), folder.drift())
+        folder.write_json("summary.json", summary)
+    plan = manifest["plan"]
+    own = read_shard(plan["shard"]).part(plan["prompts"])
+    print(closing_table(summary, len(own) * plan["repetitions"]))
     if unscored:
         print(f"PARTIAL: {unscored} responses unscored, the grader itself failed (infra)")
     print(f"records: {folder.records_file}")
@@ -64,30 +69,19 @@ def _grade(folder: RunFolder, task: Task, data: DataSet) -> int:
 
     Lines are changed as plain JSON values, so that what this version does not know stays as it is.
     """
-    list(read_records(folder.records_file))
-    before = folder.records_file.read_bytes()
-    rows = [json.loads(line) for line in before.decode().split("\n") if line]
+    folder.drop_torn_end()
+    list(folder.records())
+    rows = [json.loads(line) for line in folder.records_file.read_bytes().split(b"\n") if line]
     references = {item.prompt_id: item.reference for item in data.items}
     unknown = sorted({row["prompt_id"] for row in rows} - references.keys())
     if unknown:
         raise UserError(f"grade {folder.path}: {', '.join(unknown[:5])} of its records not among the data's items.")
-    graded = [row for row in rows if row["stop_reason"] != SKIPPED]
+    graded = [row for row in rows if row["stop_reason"] not in (SKIPPED, FAILED)]
     verdicts = grade_all(task.grader, ((row["text"], references[row["prompt_id"]]) for row in graded))
     bar = tqdm(verdicts, total=len(graded), unit="response", file=sys.stderr, dynamic_ncols=True)
     unscored = 0
     for row, verdict in zip(graded, bar, strict=True):
         row["verdict"] = verdict.record()
         unscored += verdict.kind == "infra"
-    partial = folder.path / "records.jsonl.partial"
-    partial.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    if folder.records_file.read_bytes() != before:
-        partial.unlink()
-        raise UserError(f"grade {folder.path}: its records changed meanwhile. Wait until the run has ended.")
-    partial.replace(folder.records_file)
+    folder.replace_records(sealed(row) for row in rows)
     return unscored
-
-
-def _expected(config: Mapping[str, Any], task: Task, data: DataSet) -> int:
-    """Responses that each schedule should have."""
-    items = select(data.items, config["limit"], config["prompts"])
-    return len(items) * (task.repetitions if config["temperature"] else 1)

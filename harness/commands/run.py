@@ -9,14 +9,18 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
   order=ltr|confidence                             verification order, for SetDLM models
   temperature=T  top_k=K  top_p=P  seed=N          see conf/config.yaml for all keys and their defaults
   run_dir=PATH                                     where to write; a run that is there goes on where it stopped
+  shard=I/N                                        one part of the prompts; `merge` puts the parts together
+  on_error=stop|skip                               what to do where memory runs out
   -m                                               sweep: one run for each combination of KEY=A,B
 
 Writes manifest.json, records.jsonl and summary.json, and prints a table: rates, and ratios to Linear-SS.
 """
 
+import contextlib
 import re
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -26,13 +30,16 @@ from harness.analysis.closing_table import closing_table
 from harness.analysis.summary import summarize
 from harness.building import build, build_model, build_schedules
 from harness.config import compose
-from harness.errors import UserError
+from harness.errors import Terminated, UserError
+from harness.manifest import identity
+from harness.planning import Plan, plan
 from harness.progress import Progress
-from harness.records import read_records
 from harness.run_folder import RunFolder
-from harness.runner import Plan, Runner, plan
+from harness.runner import Runner
 
 RUNS = Path("results/runs")
+# Keys of the config that a plan is made from.
+PLANNED = ["limit", "prompts", "shard", "temperature", "top_k", "top_p", "seed", "warmups", "drift_prompts", "on_error"]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,32 +62,51 @@ def run(config: DictConfig) -> Path:
         build(config.task, "task"),
         build_schedules(config.schedules),
         build(config.order, "order"),
-        limit=config.limit,
-        prompts=config.prompts,
-        temperature=config.temperature,
-        top_k=config.top_k,
-        top_p=config.top_p,
-        seed=config.seed,
-        warmups=config.warmups,
+        **{key: config[key] for key in PLANNED},
     )
-    if not isinstance(config.samples, int) or config.samples < 0:
+    if type(config.samples) is not int or config.samples < 0:
         raise UserError(f"samples={config.samples}: need an integer of at least 0.")
-    path = Path(config.run_dir) if config.run_dir else _new_folder(config)
+    path = _folder(config)
     _announce(config, prepared, path)
     folder = RunFolder(path)
-    model = build_model(config.model)
-    samples = [item.prompt_id for item in prepared.items[: config.samples]]
+    begun = identity(OmegaConf.to_container(config, resolve=True), prepared.facts(), prepared.data.facts)
+    with _goes_on_with(path), folder.working(begun):
+        model = build_model(config.model)
+        folder.note(model=model.facts)
+        samples = [item.prompt_id for item in prepared.items[: config.samples]]
+        Runner(prepared, model, folder).run(Progress(samples))
+        summary = summarize(folder.records(), folder.drift())
+        folder.write_json("summary.json", summary)
+    print(closing_table(summary, len(prepared.own_items) * prepared.repetitions))
+    print(f"records: {folder.records_file}")
+    return path
+
+
+@contextlib.contextmanager
+def _goes_on_with(path: Path) -> Iterator[None]:
+    """Ctrl-C and SIGTERM abandon the response under way and say how to go on."""
+    # A cluster's launcher has its own handler, which starts the job again elsewhere.
+    is_ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if is_ours:
+        signal.signal(signal.SIGTERM, _terminate)
     try:
-        Runner(prepared, model, folder).run(OmegaConf.to_container(config, resolve=True), Progress(samples))
+        yield
     except KeyboardInterrupt:
         print(f"\nstopped; go on with the same command and run_dir={path}", file=sys.stderr)
         raise
-    summary = summarize(read_records(folder.records_file))
-    folder.write_json("summary.json", summary)
-    expected = len(prepared.items) * prepared.repetitions
-    print(closing_table(summary, expected))
-    print(f"records: {folder.records_file}")
-    return path
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated
+
+
+def _folder(config: DictConfig) -> Path:
+    """Where the run is written; shards of one run share a folder, and have one each inside it."""
+    path = Path(config.run_dir) if config.run_dir else _new_folder(config)
+    return path / f"shard-{str(config.shard).replace('/', '-of-')}" if config.shard else path
 
 
 def _announce(config: DictConfig, prepared: Plan, path: Path) -> None:
@@ -88,7 +114,7 @@ def _announce(config: DictConfig, prepared: Plan, path: Path) -> None:
         f"{name} (W = {schedule.width})" if schedule.width else name for name, schedule in prepared.schedules.items()
     )
     lines = [
-        f"{config.model.name} on {prepared.task.name}: {len(prepared.items)} prompts x "
+        f"{config.model.name} on {prepared.task.name}: {len(prepared.own_items)} prompts x "
         f"{prepared.repetitions} x {len(prepared.schedules)} schedules = {prepared.responses} responses",
         f"schedules: {schedules}; temperature {config.temperature:g}, "
         f"at most {prepared.task.max_new_tokens} new tokens",

@@ -6,12 +6,15 @@ import pytest
 import torch
 
 from harness.building import build
+from harness.commands.run import PLANNED
 from harness.config import compose
 from harness.errors import UserError
+from harness.manifest import identity
 from harness.models.language_model import LanguageModel
+from harness.planning import plan
 from harness.records import read_records
 from harness.run_folder import RunFolder
-from harness.runner import Runner, plan
+from harness.runner import Runner
 from schedules.response import Response
 from scripts.tiny_tokenizer import train_tokenizer
 
@@ -59,11 +62,12 @@ def run_of(tmp_path, language_model):
     def run(*overrides: str):
         task = build(compose(["task=gsm8k_setdlm", f"task.data_files={data}", *overrides]).task, "task")
         spy = Spy()
-        settings = {"limit": None, "prompts": None, "temperature": 0.0, "top_k": None, "top_p": None}
+        settings = {key: compose(["warmups=0", "drift_prompts=0"])[key] for key in PLANNED}
         order = build(compose([]).order, "order")
-        prepared = plan(task, {"spy": spy}, order, **settings, seed=0, warmups=0)
+        prepared = plan(task, {"spy": spy}, order, **settings)
         folder = RunFolder(tmp_path / "run")
-        Runner(prepared, language_model, folder).run({}, Silent())
+        with folder.working(identity({}, prepared.facts(), {})):
+            Runner(prepared, language_model, folder).run(Silent())
         return spy, next(iter(read_records(folder.records_file)))
 
     return run
