@@ -28,6 +28,7 @@ BOOTSTRAP = (
     "import sys; standard = list(sys.path); sys.path.append({root!r}); "
     "from graders.sandbox.supervisor import start; start(standard)"
 )
+PATIENCE = 6  # a starved program gets up to this many times its wall limit
 GRACE_S = 20.0
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -155,7 +156,8 @@ def _ending(report: Mapping[str, Any], decision: Mapping[str, Any]) -> str:
 
 def _supervise(case: Mapping[str, Any], folder: str, limits: Limits) -> Mapping[str, Any] | str:
     """Starts a supervisor for one case and waits for its report."""
-    settings = asdict(limits) | {"folder": folder, "packages": _packages(), "guard": _guard()}
+    patience_s = PATIENCE * limits.wall_s
+    settings = asdict(limits) | {"patience_s": patience_s, "folder": folder, "packages": _packages(), "guard": _guard()}
     listening, lifeline = os.pipe()
     command = [sys.executable, "-S", "-s", "-P", "-c", BOOTSTRAP.format(root=PACKAGE_ROOT)]
     try:
@@ -175,11 +177,10 @@ def _supervise(case: Mapping[str, Any], folder: str, limits: Limits) -> Mapping[
     finally:
         os.close(listening)
     try:
-        patience_s = 3 * limits.wall_s + GRACE_S
-        output, _ = supervisor.communicate(json.dumps(case).encode("ascii"), timeout=patience_s)
+        output, _ = supervisor.communicate(json.dumps(case).encode("ascii"), timeout=patience_s + GRACE_S)
         return json.loads(output)
     except subprocess.TimeoutExpired:
-        return f"no report within {patience_s:g} s"
+        return f"no report within {patience_s + GRACE_S:g} s"
     except (ValueError, OSError) as error:
         return f"the supervisor gave no report: {error}"
     finally:

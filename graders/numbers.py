@@ -1,9 +1,9 @@
 r"""Numbers as people and models write them, and their exact values.
 
-Reads thousands separators, currency, units, percent, decimals, fractions, mixed numbers, full-width and other
-Unicode digits, and LaTeX around them. Words ("eighteen", "million"), powers and scientific notation are not
-numbers here. Every step is linear in the length of the text: digit strings are only handed to `int` when they
-are short, and nothing is ever evaluated.
+Reads thousands separators, currency, units, percent, decimals, fractions, mixed numbers, powers of ten ("2 million",
+`3 \times 10^4`), full-width and other Unicode digits, and LaTeX around them. Numbers in words ("eighteen") and what
+would have to be worked out (a root, a factorial, an inequality) are not numbers here. Every step is linear in the
+length of the text: digit strings are only handed to `int` when they are short, and nothing is ever evaluated.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
+from decimal import Decimal
 from fractions import Fraction
 
 LONGEST_EXPRESSION = 20_000  # characters; longer "numbers" are no numbers
@@ -23,20 +24,53 @@ LOOKALIKES = str.maketrans(
     | dict(zip("\uff0c\uff0e\uff04\uff05\uff0f\u2044\uff1d\u2248", ",.$%//==", strict=True))
 )
 NUMERAL = re.compile(r"([-+] ?)?(?:\$ ?)?([-+])?(\d[\d,]*(?:\.\d+)?|\.\d+)")
+FRACTION = re.compile(r"(?:(\d{1,100}) +)?(\d{1,100}) ?/ ?(\d{1,100})(?![\d/])")
+GROUPS = re.compile(r"(?<![\d.,])(\d{1,3})((?:[ '\u2019]\d{3})+)(?![\d,])")
+VULGAR = re.compile("[\u00bc-\u00be\u2150-\u215e]")
+SCALED = re.compile(
+    r"""(?<![\d.,])(\d{1,12}(?:,\d{3})*(?:\.\d{1,12})?)
+    (?: (?:\ *(?:\\times|\\cdot|\*|\u00d7)\ *10\ *\^\ *|e) ([-+]?\d{1,2}) (?!\d)
+      | (?:(k)|\ *(hundred|thousand|million|billion|trillion)s?) (?![A-Za-z]) )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+POWERS = {"k": 3, "hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+OPERATION = re.compile(
+    r"""\\(?:[dtc]?frac(?=\ *-?\d)|sqrt|log|ln|exp|pi|neq?|geq?|leq?|gt|lt|cdot|times|int|sum|prod|overline|bar|binom
+        |pm) (?![A-Za-z])
+    | (?<![-=])[<>] | [\u2264\u2265\u2260\u221a\u03c0\u00b1\u00d7\u222b]
+    | \d\ *! | \^\ *-?\d | _\ *\d | -[\ (]*- | \d\ *\+\ *$
+    | \b(?:not|twice|half\ of|and\ a\ half|squared|cubed|wrong|incorrect)\b""",
+    re.VERBOSE,
+)
+UNWORKED = "\x01"  # stands for an operation
+
+
+def _decimal(scaled: re.Match[str]) -> str:
+    """A number with its power of ten, an exponent or a word, as one decimal."""
+    power = int(scaled[2]) if scaled[2] else POWERS[(scaled[3] or scaled[4]).lower()]
+    return f"{Decimal(scaled[1].replace(',', '')).scaleb(power):f}"
+
+
+def _spelled(vulgar: re.Match[str]) -> str:
+    return " " + unicodedata.normalize("NFKC", vulgar[0]).translate(LOOKALIKES)
+
+
 MARKUP = (
+    (VULGAR, _spelled),
     (re.compile(r"\{,\}"), ","),
-    (re.compile(r"\\[dt]?frac ?\{([^{}]{1,200})\} ?\{([^{}]{1,200})\}"), r" \1/\2 "),
-    (re.compile(r"\\frac ?(\d) ?(\d)"), r" \1/\2 "),
+    (re.compile(r"\\[dtc]?frac ?\{([^{}]{1,200})\} ?\{([^{}]{1,200})\}"), r" \1/\2 "),
+    (re.compile(r"\\[dtc]?frac ?(\d) ?(\d)"), r" \1/\2 "),
     (re.compile(r"\\(?:text|mathrm|textbf|mathbf|mbox|textit|operatorname)\b|\\!|\\left|\\right"), ""),
     (re.compile(r"\\approx|\\simeq"), "="),
     (re.compile(r"\^ ?\{?\\circ\}?"), " "),
     (re.compile(r"([A-Za-z]\}?)\^ ?\{?\d\}?"), r"\1 "),  # m^2 is a unit, not a second number
     (re.compile(r"\\([$%])"), r"\1"),
-    (re.compile(r"\\[A-Za-z]+|\\."), " "),
-    (re.compile(r"[{}*]"), " "),
-    (re.compile(r"(?<![\d.,])(\d{1,3})((?: \d{3})+)(?![\d,])"), lambda m: m[1] + m[2].replace(" ", "")),
+    (re.compile(r"[{}]"), " "),
+    (SCALED, _decimal),
+    (OPERATION, UNWORKED),
+    (re.compile(r"\\[A-Za-z]+|\\.|\*"), " "),
+    (GROUPS, lambda number: number[1] + re.sub(r"\D", "", number[2])),
 )
-FRACTION = re.compile(r"(?:(\d{1,100}) +)?(\d{1,100}) ?/ ?(\d{1,100})(?![\d/])")
 
 Value = Fraction | str
 """An exact rational, or the canonical digits of a number too long to be worth one."""
@@ -51,7 +85,7 @@ def value(expression: str) -> Value | None:
       expression: content of a box, a data set's gold answer, and the like.
 
     Returns:
-      The value, or None where the expression holds no number or more than one.
+      The value, or None where the expression holds no number, more than one, or something to work out.
     """
     if len(expression) > LONGEST_EXPRESSION:
         return None
@@ -59,6 +93,8 @@ def value(expression: str) -> Value | None:
     for pattern, replacement in MARKUP:
         plain = pattern.sub(replacement, plain)
     plain = plain.rpartition("=")[2].strip()
+    if UNWORKED in plain:
+        return None
     for candidate in (plain, re.sub(r"\([^()]*\)", " ", plain)):
         stated = _stated(candidate)
         if stated is not None:

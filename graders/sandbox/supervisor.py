@@ -25,7 +25,6 @@ from graders.sandbox import isolation, judge, player, processes
 POLL_S = 0.1
 CENSUS_S = 0.5  # between looks at what all processes use together
 OTHER_TASKS = 64  # room for what the user may start meanwhile, where the limit counts that as well
-PATIENCE = 3  # a starved program gets up to this many times its wall limit
 BACKSTOP = 4  # the kernel's own limit on processor time, in multiples of ours, for when this process is starved
 KIBIBYTE, MEBIBYTE = 1 << 10, 1 << 20
 
@@ -150,7 +149,7 @@ def _watch(reading: int, lifeline: int, judge_pid: int, player_pid: int, setting
             ended = "" if piece else "decided"
         elif lifeline in readable:
             ended = "abandoned"
-        elif wall_s - waiting_s >= settings["wall_s"] or wall_s >= PATIENCE * settings["wall_s"]:
+        elif wall_s - waiting_s >= settings["wall_s"] or wall_s >= settings["patience_s"]:
             ended = "wall"
         elif max(processes.cpu_s([player_pid]), processes.cpu_s([judge_pid])) >= settings["cpu_s"]:
             ended = "cpu"
