@@ -14,6 +14,8 @@ from harness.errors import Terminated, UserError
 # `main(arguments) -> exit status`.
 VERBS = {
     "run": "decode a task with one or several schedules, timed and recorded",
+    "merge": "put the shards of a run together",
+    "status": "what is done, partial, running or failed among run folders",
     "grade": "grade a run again from its records, without touching its timings",
     "grade-responses": "grade answers of any system, one JSON verdict a line",
     "check-task": "run a data set's own reference answers through its grader",

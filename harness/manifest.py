@@ -3,7 +3,7 @@
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from harness import machine
 
+IDENTITY = ("schema", "config", "plan", "data")
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "hydra-core", "numpy", "evalplus")
 
 
@@ -36,6 +37,12 @@ def session() -> dict[str, Any]:
         "machine": machine.description(),
         "state_at_start": machine.state(),
     }
+
+
+def sessions_of(manifest: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """What each start of a run wrote, in order; the first one's stands in the manifest itself."""
+    own = {key: value for key, value in manifest.items() if key not in (*IDENTITY, "resumed")}
+    return [own, *manifest.get("resumed", [])]
 
 
 def now() -> str:

@@ -113,6 +113,11 @@ def read_records(path: Path) -> Iterator[Record]:
             yield _record(line, f"{path}: line {number}")
 
 
+def last_line(path: Path) -> bytes:
+    """What stands after a file's last newline: nothing in the file of a run that was not killed."""
+    return path.read_bytes().rpartition(b"\n")[2]
+
+
 def torn_bytes(last_line: bytes) -> int:
     """Length in bytes of what a killed run left of its last line; 0 where that is whole, but for its newline."""
     try:

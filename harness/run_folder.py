@@ -10,8 +10,8 @@ from typing import Any
 
 from harness import machine
 from harness.errors import UserError
-from harness.manifest import now, session
-from harness.records import Record, read_records, torn_bytes
+from harness.manifest import now, session, sessions_of
+from harness.records import Record, last_line, read_records, torn_bytes
 from harness.run_lock import locked
 
 # What may differ between the first start of a run and its continuation: places, and what is shown. Data files are
@@ -28,6 +28,7 @@ class RunFolder:
         self.path = path
         self.records_file = path / "records.jsonl"
         self.manifest_file = path / "manifest.json"
+        self.error_file = path / "error.txt"
 
     @contextlib.contextmanager
     def working(self, identity: Mapping[str, Any]) -> Iterator[None]:
@@ -39,12 +40,7 @@ class RunFolder:
         Raises:
           UserError: the folder cannot be written, is another run's, damaged, or in another process' hands.
         """
-        with contextlib.ExitStack() as stack:
-            try:
-                self.path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locked(self.path))
-            except OSError as error:
-                raise UserError(f"run_dir={self.path}: cannot be written ({error.strerror}).") from None
+        with self._locked():
             with self._written("manifest.json"):
                 self._begin(identity)
             try:
@@ -54,9 +50,21 @@ class RunFolder:
                 reason = (str(error).splitlines() or [type(error).__name__])[0]
                 # The error itself matters more than that it cannot be noted on a full disk.
                 with contextlib.suppress(UserError):
-                    self._end("stopped" if stopped else "failed", None if stopped else reason)
+                    self._end("stopped" if stopped else "failed")
+                    if not stopped:
+                        self.failed(reason)
                 raise
-            self._end("ended", None)
+            self._end("ended")
+
+    def failed(self, reason: str) -> None:
+        """Leaves word of what went wrong, for `status`; the next start takes it away.
+
+        Raises:
+          UserError: the folder cannot be written.
+        """
+        with self._written(self.error_file.name):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.error_file.write_text(reason + "\n")
 
     def note(self, **facts: Any) -> None:
         """Adds facts to the manifest of the session under way.
@@ -81,8 +89,7 @@ class RunFolder:
 
     def drift(self) -> Mapping[str, Any] | None:
         """The latest drift check, from the manifest; see `harness.hygiene`."""
-        manifest = self.read_manifest()
-        found = [session.get("drift") for session in (manifest, *manifest.get("resumed", []))]
+        found = [session.get("drift") for session in sessions_of(self.read_manifest())]
         return next((one for one in reversed(found) if one), None)
 
     def append(self, record: Record) -> None:
@@ -104,12 +111,11 @@ class RunFolder:
 
     def drop_torn_end(self) -> None:
         """Takes away what a killed run left of its last line; a last line that is whole gets its newline."""
-        content = self.records_file.read_bytes()
-        last = content.rpartition(b"\n")[2]
+        last = last_line(self.records_file)
         torn = torn_bytes(last)
         with self.records_file.open("ab") as file:
             if torn:
-                file.truncate(len(content) - torn)
+                file.truncate(file.tell() - torn)
                 print(f"notice: dropped a torn last line of {torn} bytes; its response is missing", file=sys.stderr)
             elif last:
                 file.write(b"\n")
@@ -127,6 +133,17 @@ class RunFolder:
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(self.records_file)
+
+    def replace(self, manifest: Mapping[str, Any], lines: Iterable[str]) -> None:
+        """Makes this the folder of another run, which is whole.
+
+        Raises:
+          UserError: the folder cannot be written, or a process works in it.
+        """
+        with self._locked():
+            self.replace_records(lines)
+            with self._written("manifest.json"):
+                self.write_json("manifest.json", manifest)
 
     def read_manifest(self) -> dict[str, Any]:
         """The manifest as it is now.
@@ -151,6 +168,7 @@ class RunFolder:
         partial.replace(self.path / name)
 
     def _begin(self, identity: Mapping[str, Any]) -> None:
+        self.error_file.unlink(missing_ok=True)
         if not self.manifest_file.exists():
             if self.records_file.exists() and self.records_file.stat().st_size:
                 raise UserError(f"run_dir={self.path}: has records but no manifest.json. Give another run_dir.")
@@ -166,8 +184,19 @@ class RunFolder:
         manifest.setdefault("resumed", []).append(session())
         self.write_json("manifest.json", manifest)
 
-    def _end(self, outcome: str, error: str | None) -> None:
-        self.note(outcome=outcome, error=error, ended_at=now(), state_at_end=machine.state())
+    def _end(self, outcome: str) -> None:
+        self.note(outcome=outcome, ended_at=now(), state_at_end=machine.state())
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Makes the folder if need be and holds it."""
+        with contextlib.ExitStack() as stack:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(self.path))
+            except OSError as error:
+                raise UserError(f"run_dir={self.path}: cannot be written ({error.strerror}).") from None
+            yield
 
     @contextlib.contextmanager
     def _written(self, name: str) -> Iterator[None]:

@@ -160,7 +160,7 @@ def _merged(what: str, parts: Sequence[_Part], schedule: str) -> tuple[Measured,
     measured = Measured(
         records={place: record for place, record in records.items() if not record.is_skipped},
         skipped=frozenset(prompt_id for (prompt_id, _), record in records.items() if record.is_skipped),
-        facts=frozenset(part.run.facts for part in used),
+        facts=frozenset(facts for part in used for facts in part.run.facts),
         folders=[part.run.path for part in used],
         config=used[0].run.schedules.get(schedule, {}),
     )

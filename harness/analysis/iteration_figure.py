@@ -92,7 +92,7 @@ def _find(study: Study) -> tuple[Trace, Facts]:
             problems.append(str(error))
             continue
         if trace.schedule == SCHEDULE and any(iteration.draft and iteration.selected for iteration in trace.iterations):
-            return trace, run.facts
+            return trace, run.facts[0]
     raise NotMeasured(" ".join([f"no run folder holds a {FILE} of {look(SCHEDULE).label}", *problems]))
 
 

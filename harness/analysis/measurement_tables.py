@@ -130,7 +130,7 @@ def _measured(setting: Setting | None, method: Method | None, is_best: bool) -> 
     if setting is None or method is None:
         return [Number(None)] * (2 + len(_MEASURED)) + [""] * len(_DETAILS)
     facts = [" / ".join(sorted(set(values))) for values in zip(*setting.measured[method].facts, strict=True)]
-    device, dtype, code, engine = facts
+    device, dtype, code, engine, _ = facts
     return (
         Number(method.width or None),
         Number(len(setting.prompt_ids)),

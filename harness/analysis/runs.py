@@ -3,6 +3,7 @@
 A folder that cannot be read is a notice, not the end: what can be made from the others is made.
 """
 
+import hashlib
 import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.errors import UserError
-from harness.records import Record, read_records
+from harness.manifest import sessions_of
+from harness.records import Record, last_line, read_records, torn_bytes
 
 RESULTS = Path("results")
 PAPER_ADAPTER_MODE = "masked"
@@ -25,12 +27,14 @@ class Facts(NamedTuple):
       dtype: of the weights.
       code: commit of the harness, or its version; "+changed" with uncommitted changes.
       engine: execution mode; empty where the harness had only one.
+      prompts: digest of what items are made into; empty where the manifest does not say.
     """
 
     device: str
     dtype: str
     code: str
     engine: str = ""
+    prompts: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Run:
 
     Attributes:
       family: of the model, as `harness.models` names it.
+      facts: of each time that the run was started or went on, if they differ.
       max_new_tokens: the cap that responses had.
       adapter_mode: how an adapter's update was computed; empty for every row, as in F.2.
       schedules: each one's configuration.
@@ -47,7 +52,7 @@ class Run:
 
     path: Path
     family: str
-    facts: Facts
+    facts: Sequence[Facts]
     max_new_tokens: int
     adapter_mode: str
     schedules: Mapping[str, Mapping[str, Any]]
@@ -74,6 +79,8 @@ def find_runs(paths: Iterable[Path]) -> Found:
         if not path.exists():
             raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
         folders |= {file.parent for file in path.rglob("records.jsonl")}
+    # Shards that were put together lie inside the run that they became.
+    folders = {folder for folder in folders if folders.isdisjoint(folder.parents)}
     runs, notices = [], []
     for folder in sorted(folders):
         try:
@@ -95,7 +102,7 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
         run = Run(
             path=folder,
             family=_family(config["model"].get("_target_", "")),
-            facts=_facts(manifest),
+            facts=list(dict.fromkeys(_facts(config, session) for session in sessions_of(manifest))),
             max_new_tokens=config["task"]["max_new_tokens"],
             adapter_mode=_adapter_mode(config),
             schedules=config["schedules"],
@@ -120,6 +127,8 @@ def _records(file: Path) -> tuple[Sequence[Record], Sequence[str]]:
             )
     except UserError as error:
         return records, [f"PARTIAL: {error} The {len(records)} records before it are used."]
+    if torn_bytes(last_line(file)):
+        return records, [f"PARTIAL: {file}: its last line is torn; the {len(records)} records before it are used."]
     return records, []
 
 
@@ -134,15 +143,16 @@ def _adapter_mode(config: Mapping[str, Any]) -> str:
     return "" if mode == PAPER_ADAPTER_MODE else mode
 
 
-def _facts(manifest: Mapping[str, Any]) -> Facts:
-    config, model, code = manifest["config"], manifest["model"], manifest["code"]
-    machine = manifest["machine"]
+def _facts(config: Mapping[str, Any], session: Mapping[str, Any]) -> Facts:
+    model, code, machine = session["model"], session["code"], session["machine"]
     device = str(model["device"])
     product = machine.get("processor") if device == "cpu" else machine.get("accelerator")
     version = (code.get("commit") or "")[:10] or code.get("version") or "unknown"
+    shaping = [config["task"].get(key) for key in ("template", "thinking")]
     return Facts(
         device=f"{device} ({product})" if product else device,
         dtype=str(model["dtype"]),
         code=f"{version}+changed" if code.get("changed") else version,
         engine=str(config.get("engine") or config["model"].get("engine") or ""),
+        prompts=hashlib.sha256(str(shaping).encode()).hexdigest()[:8] if shaping[0] else "",
     )

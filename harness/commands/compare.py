@@ -5,7 +5,7 @@ published value, our value with its 95 % interval, and inside, outside, not run,
 
   format=text|csv|markdown|latex   of what is printed
   schedules=NAME,NAME              leave other schedules out
-  mix=NAME,NAME                    compare records although these differ: device, dtype, code, engine
+  mix=NAME,NAME                    compare records although these differ: device, dtype, code, engine, prompts
 """
 
 import sys

@@ -133,8 +133,7 @@ def test_a_torn_last_line_costs_one_record_and_is_said(tmp_path):
         file.write('{"model": "tiny')
     study = read_study([tmp_path])
     assert len(study.main[0].prompt_ids) == 3
-    assert "line 4 is no record" in study.notices[0]
-    assert "The 3 records before it are used" in study.notices[0]
+    assert "its last line is torn; the 3 records before it are used" in study.notices[0]
 
 
 @pytest.mark.parametrize("broken", [None, "{", '{"config": {}}', '{"config": {"model": 3}}'])

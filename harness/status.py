@@ -1,0 +1,79 @@
+"""How far run folders are."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UserError
+from harness.planning import read_shard
+from harness.run_folder import RunFolder
+from harness.run_lock import is_held
+
+
+@dataclass(frozen=True)
+class Status:
+    """One run folder.
+
+    Attributes:
+      cell: model, task, schedules and what else tells it from others.
+      recorded, expected: responses, those passed over included.
+      state: "done", "running", "partial", "failed" or "damaged".
+      reason: the first line of what went wrong, or nothing.
+    """
+
+    path: Path
+    cell: str
+    recorded: int
+    expected: int
+    state: str
+    reason: str = ""
+
+
+def statuses(paths: Iterable[Path]) -> Sequence[Status]:
+    """Of all run folders at and below `paths`, in the order of their names.
+
+    Raises:
+      UserError: one of `paths` does not exist.
+    """
+    folders: set[Path] = set()
+    for path in paths:
+        if not path.is_dir():
+            raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
+        folders |= {file.parent for name in ("manifest.json", "error.txt") for file in path.rglob(name)}
+    return [status(folder) for folder in sorted(folders)]
+
+
+def status(path: Path) -> Status:
+    """Of one run folder, read without changing it."""
+    folder = RunFolder(path)
+    if not folder.manifest_file.exists():
+        return Status(path, "", 0, 0, "failed", _error(folder))
+    try:
+        manifest = folder.read_manifest()
+        plan, config = manifest["plan"], manifest["config"]
+        own = read_shard(plan["shard"]).part(plan["prompts"])
+        expected = len(own) * plan["repetitions"] * len(plan["schedules"])
+        recorded = len({record.key for record in folder.records()})
+        cell = f"{config['model']['name']} {config['task']['name']} {','.join(plan['schedules'])}"
+        details = [f"T={config['temperature']:g}", plan["shard"] and f"shard {plan['shard']}"]
+    except UserError as error:
+        return Status(path, "", 0, 0, "damaged", str(error))
+    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+        return Status(path, "", 0, 0, "damaged", f"{type(error).__name__}: {error}")
+    cell = " ".join([cell, *filter(None, details)])
+    if recorded == expected:
+        return Status(path, cell, recorded, expected, "done")
+    if is_held(path):
+        return Status(path, cell, recorded, expected, "running")
+    reason = _error(folder)
+    if reason:
+        return Status(path, cell, recorded, expected, "failed", reason)
+    return Status(path, cell, recorded, expected, "partial")
+
+
+def _error(folder: RunFolder) -> str:
+    """The first line of what went wrong last, if anything did."""
+    try:
+        return folder.error_file.read_text().split("\n", 1)[0]
+    except OSError:
+        return ""
