@@ -6,7 +6,9 @@
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import get_args
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
@@ -16,12 +18,35 @@ from omegaconf.errors import OmegaConfBaseException
 
 from harness.errors import UserError, unknown
 
+GROUPS = ("model", "task", "schedules", "order")
 _INSTALLED = Path(__file__).parent / "conf"
 CONFIG_DIR = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "conf"
 
 
+@dataclass
+class Settings:
+    """Kinds of the keys of `conf/config.yaml` that hold one value; what each means stands there."""
+
+    adapter: str | None
+    adapter_mode: str
+    seed: int
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    limit: int | None
+    shard: str | None
+    on_error: str
+    warmups: int
+    drift_prompts: int
+    samples: int
+    run_dir: str | None
+
+
+KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}
+
+
 def compose(overrides: Sequence[str]) -> DictConfig:
-    """The config of one run, all interpolations checked.
+    """The config of one run, all interpolations and kinds of values checked.
 
     Args:
       overrides: as on the command line, e.g. ["task=gsm8k", "schedule=[linear,packed]", "limit=50"].
@@ -32,10 +57,38 @@ def compose(overrides: Sequence[str]) -> DictConfig:
     try:
         with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
             config = hydra_compose("config", overrides=list(overrides))
-        OmegaConf.resolve(config)
+        check(config)
     except (HydraException, OmegaConfBaseException) as error:
         raise as_user_error(error) from None
+    except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
+        # Hydra asserts what it expects of a group's value.
+        raise UserError(f"config: {' '.join(overrides)} cannot be composed ({error!r}).") from None
     return config
+
+
+def check(config: DictConfig) -> None:
+    """Resolves `config` and checks that its values are of the kinds that they must be.
+
+    Raises:
+      UserError: the key, its value, and what is needed.
+      OmegaConfBaseException: an interpolation leads nowhere.
+    """
+    OmegaConf.resolve(config)
+    missing = OmegaConf.missing_keys(config)
+    if missing:
+        raise UserError(f"{min(missing)}=???: needs a value.")
+    for group in GROUPS:
+        if not OmegaConf.is_dict(config[group]):
+            raise UserError(f"{group}={config[group]}: need a name, as `python -m harness list` shows them.")
+    for field in fields(Settings):
+        typed = OmegaConf.structured(Settings)
+        try:
+            typed[field.name] = config[field.name]
+            config[field.name] = typed[field.name]
+        except OmegaConfBaseException:
+            kinds = " or ".join(KINDS[kind] for kind in get_args(field.type) or (field.type,))
+            value = "null" if config[field.name] is None else config[field.name]
+            raise UserError(f"{field.name}={value}: need {kinds}.") from None
 
 
 def as_user_error(error: Exception) -> UserError:

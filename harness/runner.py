@@ -73,12 +73,14 @@ class Runner:
         plan = self._plan
         done = {record.key for record in self._folder.records()}
         observer.started(plan.responses, len(done))
-        if len(done) < plan.responses:
-            self._warm_up()
-            for item in plan.own_items:
-                self._decode_all(item, done, observer)
-            self._folder.note(drift=self._drift())
-        observer.finished()
+        try:
+            if len(done) < plan.responses:
+                self._warm_up()
+                for item in plan.own_items:
+                    self._decode_all(item, done, observer)
+                self._folder.note(drift=self._drift())
+        finally:
+            observer.finished()
 
     def _decode_all(self, item: Item, done: set[tuple[str, str, int]], observer: Observer) -> None:
         """Decodes one prompt with every schedule."""

@@ -16,12 +16,12 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from harness.commands.run import RUNS, run
 from harness.commands.status import status_table
-from harness.config import CONFIG_DIR, as_user_error
+from harness.config import CONFIG_DIR, as_user_error, check
 from harness.errors import UserError
 from harness.run_folder import RunFolder
 from harness.status import statuses
@@ -64,7 +64,7 @@ def job(config: DictConfig) -> None:
     name = re.sub(r"[^\w.=,+-]+", "_", HydraConfig.get().job.override_dirname)
     path = Path(HydraConfig.get().sweep.dir) / name
     try:
-        OmegaConf.resolve(config)
+        check(config)
         config.run_dir = str(path)
         run(config)
     except UserError as error:

@@ -69,22 +69,6 @@ def test_a_width_can_be_set_for_one_schedule(tmp_path, width):
     assert [record.width for record in records_of(tmp_path / "out")] == [width]
 
 
-def test_a_sweep_runs_every_combination(tmp_path):
-    command = [sys.executable, "-m", "harness", "run", "-m", "schedule=linear,packed", "limit=1", *FAST]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = sorted(records_of(folder)[0].schedule for folder in (tmp_path / "results" / "runs").iterdir())
-    assert found == ["linear", "packed"]
-
-
-def test_a_mistake_in_a_sweep_ends_with_status_2_and_one_line():
-    command = [sys.executable, "-m", "harness", "run", "-m", "schedule=linear,pakced", "limit=1", *FAST]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.strip().splitlines()[-1].startswith("error: schedule=pakced: no such schedule")
-    assert "Traceback" not in done.stderr
-
-
 def test_sampling_records_every_repetition_and_each_can_be_had_alone(tmp_path):
     sampled = ("temperature=1.0", "schedule=[linear,packed,quadratic]", "task.repetitions=2")
     assert run(*sampled, "limit=2", "run_dir=all") == 0

@@ -34,7 +34,10 @@ def device_named(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
-    device = torch.device(name)
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        raise UserError(f"model.device={name}: no such device. Use auto, cpu, cuda, cuda:1, ...") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"model.device={name}: no CUDA device here. Use model.device=cpu or auto.")
     return device

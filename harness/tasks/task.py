@@ -85,6 +85,13 @@ class Task:
             value = getattr(self, key)
             if not isinstance(value, int) or value < least:
                 raise UserError(f"task.{key}={value}: need an integer of at least {least}.")
+        for key, method in (("source", "read"), ("grader", "grade")):
+            if not callable(getattr(getattr(self, key), method, None)):
+                raise UserError(f"task.{key}={getattr(self, key)}: need an object with a method `{method}`.")
+        if not isinstance(self.data_files, str | None):
+            raise UserError(f"task.data_files={self.data_files}: need a path, or null.")
+        if not isinstance(self.template, str):
+            raise UserError(f"task.template={self.template}: need a text.")
         if isinstance(self.stop_texts, str) or not all(isinstance(text, str) and text for text in self.stop_texts):
             raise UserError(f'task.stop_texts={self.stop_texts}: need a list of texts, as in ["Question:"].')
 
