@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from graders.reference import CodeReference, imports, split_setup
+from graders.reference import CodeReference, helpers, imports, split_setup
 from graders.sandbox import processes
 
 PACKAGE_ROOT = str(Path(__file__).resolve().parent.parent)
@@ -90,7 +90,7 @@ def execute(program: str, reference: CodeReference, limits: Limits) -> Outcome:
         "program": program,
         "before": before,
         "after": "\n".join(filter(None, map(imports, reference.tests))),
-        "setup": "\n".join([imports(reference.prompt), setup]),
+        "setup": "\n".join([helpers(reference.prompt, reference.entry_point), setup]),
         "tests": reference.tests,
         "entry_point": reference.entry_point,
         "cpu_s": limits.cpu_s,

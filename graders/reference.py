@@ -81,6 +81,37 @@ def imports(source: str) -> str:
     return "\n".join(ast.unparse(node) for node in tree.body if isinstance(node, IMPORTS))
 
 
+def helpers(prompt: str, entry_point: str) -> str:
+    """What the prompt gives beside the function to complete: imports, constants, functions with a body.
+
+    Tests that use it get it from here and not from the program, which may have changed it.
+    """
+    for source in (prompt, prompt.rstrip() + "\n    pass"):
+        try:
+            body = ast.parse(source).body
+        except (SyntaxError, ValueError):
+            continue
+        given = (*IMPORTS, ast.Assign, ast.AnnAssign, ast.FunctionDef)
+        return "\n".join(
+            ast.unparse(node)
+            for node in body
+            if isinstance(node, given) and getattr(node, "name", "") != entry_point and not is_stub(node)
+        )
+    return ""
+
+
+def is_stub(node: ast.stmt) -> bool:
+    """Whether a function is only announced: a head with a docstring, `pass`, `...` or NotImplementedError."""
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
+        return False
+    return all(
+        isinstance(line, ast.Pass)
+        or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+        or (isinstance(line, ast.Raise) and "NotImplementedError" in ast.unparse(line))
+        for line in node.body
+    )
+
+
 def split_setup(setup: str) -> tuple[str, str]:
     """Setup code as what the program must see before it runs, and what runs with the tests.
 

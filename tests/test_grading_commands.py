@@ -119,11 +119,19 @@ def test_odd_answers_get_a_verdict_and_stop_nothing(capsys, answers):
         ("mbpp", {"id": 1, "response": "x", "tests": ["assert f()"]}, "neither prompt nor entry_point"),
     ],
 )
-def test_a_bad_line_is_named_before_anything_is_graded(capsys, gsm8k, answers, task, row, said):
+def test_a_bad_line_is_named_and_stops_nothing(capsys, gsm8k, answers, task, row, said):
     good = {"id": 0, "response": "x", **({"gold": "1"} if task == "gsm8k" else OWN_CODE)}
-    line = error_of(capsys, "grade-responses", task, answers(good, row), gsm8k)
-    assert "answers.jsonl: line 2" in line
-    assert said in line
+    assert main(["grade-responses", task, answers(good, row, good), gsm8k]) == 2
+    captured = capsys.readouterr()
+    first, bad, last = map(json.loads, captured.out.splitlines())
+    assert first == last
+    assert first["correct"] is False
+    assert (bad["id"], bad["correct"], bad["answer"]) == (row.get("id"), None, None)
+    kind, problem = bad["reason"].splitlines()
+    assert kind == "infra"
+    assert "answers.jsonl: line 2" in problem
+    assert said in problem
+    assert f"error: 1 of 3 lines are not graded. {problem}\n" in captured.err
 
 
 @pytest.mark.parametrize(
@@ -132,7 +140,25 @@ def test_a_bad_line_is_named_before_anything_is_graded(capsys, gsm8k, answers, t
 )
 def test_a_line_that_is_no_object_is_named(capsys, tmp_path, content, said):
     (tmp_path / "bad.jsonl").write_bytes(content)
-    assert f"bad.jsonl: {said}" in error_of(capsys, "grade-responses", "gsm8k", "bad.jsonl")
+    assert main(["grade-responses", "gsm8k", "bad.jsonl"]) == 2
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["reason"].startswith(f"infra\nbad.jsonl: {said}")
+    assert f"bad.jsonl: {said}" in captured.err
+
+
+def test_of_many_bad_lines_three_are_named(capsys, tmp_path):
+    (tmp_path / "bad.jsonl").write_text("no\n" * 9)
+    assert main(["grade-responses", "gsm8k", "bad.jsonl"]) == 2
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 9
+    assert captured.err.count("bad.jsonl: line") == 3
+    assert "9 of 9 lines are not graded" in captured.err
+    assert "And 6 more." in captured.err
+
+
+def test_a_file_without_lines_is_named(capsys, tmp_path):
+    (tmp_path / "bad.jsonl").write_text("\n\n")
+    assert "bad.jsonl: the file is empty" in error_of(capsys, "grade-responses", "gsm8k", "bad.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -44,10 +44,16 @@ class Handle:
         return self._asker.request("call", self, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__array_"):  # numpy would read memory of ours at an address from there
+            raise AttributeError(name)
         return self._asker.request("getattr", self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._asker.request("setattr", self, name, value)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        return self._asker.request("getattr", self, "__dict__")
 
     def __delattr__(self, name: str) -> None:
         self._asker.request("delattr", self, name)
@@ -69,7 +75,7 @@ class Handle:
         return any(item is value or item == value for item in self)
 
     def __hash__(self) -> int:
-        return hash(contents(self)) if self._is_extended else hash((Handle, self._number))
+        return hash(contents(self)) if self._is_extended else self._asker.request("hash", self)
 
     def __format__(self, spec: str) -> str:
         return self._asker.request("format", self, spec)
@@ -102,13 +108,19 @@ class ExtendedHandle(Handle):
 
 
 def relay(source: Handle) -> Iterator[Any]:
-    """The items of an iterator of the player, as a generator of ours."""
+    """The items of an iterator of the player, as a generator of ours; what it is sent reaches the player."""
+    sent = None
     while True:
         try:
-            item = source._asker.request("next", source)
+            item = source._asker.request("next", source) if sent is None else source.send(sent)
         except StopIteration:
             return
-        yield item
+        sent = yield item
+
+
+async def await_there(source: Handle) -> Any:
+    """What a coroutine of the player results in."""
+    return source._asker.request("await", source)
 
 
 def contents(value: Any) -> Any:
@@ -154,6 +166,7 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _install() -> None:
+    Handle.__doc__ = property(lambda handle: handle._asker.request("getattr", handle, "__doc__"))
     for name in UNARY:
         if name != "iter":
             setattr(Handle, f"__{name}__", _unary(name))

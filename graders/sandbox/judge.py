@@ -21,17 +21,14 @@ import types
 from typing import Any
 
 from graders.sandbox import wire
-from graders.sandbox.handle import ExtendedHandle, Handle, relay
+from graders.sandbox.handle import ExtendedHandle, Handle, await_there, relay
 
 TESTS = "tests"
 NUMERIC = re.compile(r"[<>|=]?[biufcSU]\d{1,6}")
 DETAIL_CHARACTERS = 1000
 OWN_MODULES = frozenset("cmath collections copy datetime decimal fractions functools itertools math re sys".split())
+INSTALLED = frozenset("numpy pandas scipy sympy bisect heapq json operator random statistics string time".split())
 GARBLED = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RecursionError, OverflowError)
-
-
-class ProgramExit(BaseException):
-    """The program tried to end the interpreter (SystemExit, KeyboardInterrupt) within a request."""
 
 
 class Judge:
@@ -46,6 +43,7 @@ class Judge:
         self.handles: dict[int, Handle] = {}
         self.exceptions: dict[int, type] = {}
         self.own: list[Any] = []
+        self.lost: wire.Disconnected | None = None
 
     def request(self, request: str, *operands: Any) -> Any:
         """The player's answer to one request.
@@ -54,6 +52,13 @@ class Judge:
           wire.Disconnected: the player is gone or talks nonsense.
           BaseException: what the program raised, as its nearest built-in class.
         """
+        try:
+            return self._answer(request, operands)
+        except wire.Disconnected as error:
+            self.lost = error  # tests may catch it, but what they conclude then is worth nothing
+            raise
+
+    def _answer(self, request: str, operands: tuple) -> Any:
         wire.send(self.channel, self._dump((request, operands)))
         while True:
             printed, kind, *rest = self._reply()
@@ -89,18 +94,19 @@ class Judge:
 
     def _dereference(self, data: list) -> Any:
         tag, *rest = data
-        if tag in ("object", "generator"):
+        if tag in ("object", "generator", "coroutine"):
             number, is_extended = rest
             if number not in self.handles:
                 kind = ExtendedHandle if is_extended else Handle
                 self.handles[number] = kind(self, number, is_extended)
             handle = self.handles[number]
-            return relay(handle) if tag == "generator" else handle
+            return {"generator": relay, "coroutine": await_there}.get(tag, _itself)(handle)
         if tag == "callback":
             return self.own[rest[0]]
         if tag == "builtin":
-            kind = getattr(builtins, rest[0])
-            return kind if isinstance(kind, type) else None
+            return next(kind for place in (builtins, types) if isinstance(kind := getattr(place, rest[0], None), type))
+        if tag == "module":
+            return _module(rest[0])
         if tag == "exception":
             return self._exception_class(*rest)
         if tag == "ndarray":
@@ -111,8 +117,11 @@ class Judge:
             return numpy.array(wire.decode(rest[1], self._dereference), dtype=rest[0])
         raise ValueError(f"tag {tag!r}")
 
-    def _exception_class(self, number: int, name: str, base: str) -> type:
+    def _exception_class(self, number: int, name: str, base: str, module: str) -> type:
         if number not in self.exceptions:
+            known = _known_exception(name, module)
+            if known:
+                return known
             methods = {
                 "__getattr__": lambda error, attribute: getattr(error.program_error, attribute),
                 "__str__": lambda error: error.text,
@@ -122,12 +131,12 @@ class Judge:
 
     def _exception(self, base: str, arguments: list, text: str, own: list | None, number: int) -> BaseException:
         kind = self._dereference(own) if own else _builtin_exception(base)
-        if not issubclass(kind, Exception):
-            return ProgramExit(f"{kind.__name__}: {text}")
+        arguments = [wire.decode(argument, self._dereference) for argument in arguments]
         try:
             error = kind(*arguments)
         except TypeError:
-            error = Exception(f"{kind.__name__}: {text}")
+            error = kind.__new__(kind)
+            error.args = tuple(arguments)
         error.text = text
         if own:
             error.program_error = self._dereference(["object", number, False])
@@ -193,6 +202,24 @@ def is_from_tests(value: Any) -> bool:
     return type(value).__module__ == TESTS and not isinstance(value, BaseException)
 
 
+def _itself(handle: Handle) -> Handle:
+    return handle
+
+
+def _module(name: str) -> types.ModuleType:
+    """A module that the tests take from the program by a name of its own (`np`): ours, if it is one to trust."""
+    if name.partition(".")[0] not in OWN_MODULES | INSTALLED:
+        raise ValueError(f"module {name!r}")
+    return importlib.import_module(name)
+
+
+def _known_exception(name: str, module: str) -> type[Exception] | None:
+    """The standard library's exception of that name, where the tests have loaded it; none that skips a test."""
+    root = module.partition(".")[0]
+    kind = getattr(sys.modules.get(module), name, None) if root in sys.stdlib_module_names - {"unittest"} else None
+    return kind if isinstance(kind, type) and issubclass(kind, Exception) else None
+
+
 def _builtin_exception(name: str) -> type[BaseException]:
     kind = getattr(builtins, name, None)
     return kind if isinstance(kind, type) and issubclass(kind, BaseException) else Exception
@@ -250,6 +277,8 @@ def decide(channel: socket.socket, case: dict[str, Any]) -> tuple[str, str]:
         for name, source in tests:
             stage = name
             exec(compile(source, TESTS, "exec", dont_inherit=True), namespace)
+            if judge.lost:
+                raise judge.lost
     except wire.Disconnected as error:
         return "crashed", f"{stage}: {error}"
     except MemoryError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import copy
+import importlib
 import importlib.util
 import io
 import operator
@@ -39,9 +40,11 @@ REQUESTS: dict[str, Callable[..., Any]] = {
     "enter": lambda target: type(target).__enter__(target),
     "exit": lambda target: type(target).__exit__(target, None, None, None),
     "deepcopy": copy.deepcopy,
+    "await": lambda awaitable: importlib.import_module("asyncio").run(awaitable),
     **{kind.__name__: kind for kind in (len, iter, next, repr, str, bool, int, float, abs, round, hash)},
     **{kind.__name__: kind for kind in (copy.copy, format, reversed, dir)},
 }
+RELAYED = {types.GeneratorType: "generator", types.CoroutineType: "coroutine"}
 
 
 class Callback:
@@ -162,11 +165,11 @@ class Player:
             return ["ndarray", value.dtype.str, wire.encode(value.tolist(), self.refer)]
         if isinstance(value, types.ModuleType):
             return ["module", value.__name__]
-        if isinstance(value, type) and getattr(builtins, value.__name__, None) is value:
+        if isinstance(value, type) and (value is types.NoneType or getattr(builtins, value.__name__, None) is value):
             return ["builtin", value.__name__]
         if isinstance(value, type) and issubclass(value, BaseException):
-            return ["exception", self._number(value), value.__name__, _builtin_base(value)]
-        kind = "generator" if isinstance(value, types.GeneratorType) else "object"
+            return ["exception", self._number(value), value.__name__, _builtin_base(value), value.__module__]
+        kind = RELAYED.get(type(value), "object")
         return [kind, self._number(value), isinstance(value, tuple(wire.CONTENTS))]
 
     def _number(self, value: Any) -> int:
@@ -226,7 +229,8 @@ class Player:
         base = _builtin_base(kind)
         try:
             own = None if kind.__name__ == base else self.refer(kind)
-            return [base, _plain_arguments(error), _text(error), own, self._number(error)]
+            arguments = [wire.encode(argument, self.refer) for argument in error.args]
+            return [base, arguments, _text(error), own, self._number(error)]
         except BaseException:
             return [base, [], "", None, 0]
 
@@ -236,10 +240,6 @@ def _builtin_base(kind: type) -> str:
         if getattr(builtins, base.__name__, None) is base:
             return base.__name__
     return "BaseException"
-
-
-def _plain_arguments(error: BaseException) -> list:
-    return [argument for argument in error.args if type(argument) in (str, int, float, bool, type(None))]
 
 
 def _text(error: BaseException) -> str:

@@ -76,6 +76,13 @@ def _pairs(mapping: dict) -> list:
     return [[key, item] for key, item in dict.items(mapping)]
 
 
+FACTORIES = {kind.__name__: kind for kind in (int, float, str, bool, list, dict, set, tuple)}
+
+
+def _factory(mapping: collections.defaultdict) -> str | None:
+    return next((name for name, kind in FACTORIES.items() if kind is mapping.default_factory), None)
+
+
 # Exact type -> (tag, contents as a list of values or plain JSON). Subclasses from the program are references.
 ENCODERS: dict[type, tuple[str, Callable[[Any], list]]] = {
     list: ("list", list),
@@ -86,7 +93,7 @@ ENCODERS: dict[type, tuple[str, Callable[[Any], list]]] = {
     dict: ("dict", _pairs),
     collections.OrderedDict: ("OrderedDict", _pairs),
     collections.Counter: ("Counter", _pairs),
-    collections.defaultdict: ("defaultdict", _pairs),
+    collections.defaultdict: ("defaultdict", lambda mapping: [_factory(mapping), list(mapping.items())]),
     KEY_VIEW: ("keys", list),
     VALUE_VIEW: ("values", list),
     ITEM_VIEW: ("items", list),
@@ -114,7 +121,7 @@ DECODERS: dict[str, Callable[[list], Any]] = {
     "deque": lambda parts: collections.deque(*parts),
     "dict": dict,
     "OrderedDict": collections.OrderedDict,
-    "defaultdict": lambda pairs: collections.defaultdict(None, pairs),
+    "defaultdict": lambda parts: collections.defaultdict(FACTORIES.get(parts[0]), parts[1]),
     "Counter": lambda pairs: collections.Counter(dict(pairs)),
     "keys": lambda keys: dict.fromkeys(keys).keys(),
     "values": lambda values: dict(enumerate(values)).values(),
@@ -133,7 +140,7 @@ DECODERS: dict[str, Callable[[list], Any]] = {
     "NotImplemented": lambda _: NotImplemented,
     "Ellipsis": lambda _: ...,
 }
-MAPPINGS = frozenset({"dict", "OrderedDict", "defaultdict", "Counter"})
+MAPPINGS = frozenset({"dict", "OrderedDict", "Counter"})
 
 CONTAINERS = frozenset(
     {list, tuple, dict, set, bytearray, collections.deque}

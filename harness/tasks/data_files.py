@@ -94,7 +94,10 @@ def read_json_lines(path: str | Path, required: Sequence[str]) -> tuple[Sequence
     """
     where = f"task.data_files={path}"
     content = read_bytes(Path(path), where)
-    rows = [row for _, row in numbered_rows(content, where, required)]
+    rows = []
+    for number, line in numbered_lines(content, where):
+        rows.append(row_of(line, f"{where}: line {number}"))
+        check_keys(rows[-1], required, f"{where}: line {number}")
     if not rows:
         raise UserError(f"{where}: the file is empty, need one JSON object a line.")
     return rows, hashlib.sha256(content).hexdigest()
@@ -117,39 +120,51 @@ def read_bytes(path: Path, where: str) -> bytes:
         raise UserError(f"{where}: cannot be read ({error}).") from None
 
 
-def numbered_rows(content: bytes, where: str, required: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """The objects of JSON lines with their line numbers; gzip is unpacked, blank lines are passed over.
+def numbered_lines(content: bytes, where: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers; gzip is unpacked, blank lines are passed over.
 
     Args:
       where: what messages begin with.
-      required: keys that every object must have.
 
     Raises:
-      UserError: a line is not a JSON object, or lacks a key.
+      UserError: damaged gzip.
     """
     try:
-        text = (gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content).decode()
-    except UnicodeDecodeError as error:
-        number = error.object[: error.start].count(b"\n") + 1
-        raise UserError(f"{where}: line {number} is not UTF-8 text ({error.reason}).") from None
+        content = gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{where}: cannot be read ({error}).") from None
     # Not splitlines(): JSON strings may hold raw line separators other than the newline.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        here = f"{where}: line {number}"
-        try:
-            row = json.loads(line)
-        # Beside broken JSON: numbers of more digits than Python reads (ValueError), and deep nesting.
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{here} is not JSON ({error}).") from None
-        if not isinstance(row, dict):
-            raise UserError(f"{here} holds a {type(row).__name__}, need a JSON object.")
-        lacking = [key for key in required if key not in row]
-        if lacking:
-            raise UserError(f"{here} lacks {', '.join(lacking)}; it has {', '.join(list(row)[:8]) or 'nothing'}.")
-        yield number, row
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            yield number, line
+
+
+def row_of(line: bytes, where: str) -> Row:
+    """The object that a line of JSON holds.
+
+    Args:
+      where: file and line, which messages begin with.
+
+    Raises:
+      UserError: the line is not a JSON object.
+    """
+    try:
+        row = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where} is not UTF-8 text ({error.reason}).") from None
+    # Beside broken JSON: numbers of more digits than Python reads (ValueError), and deep nesting.
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where} is not JSON ({error}).") from None
+    if not isinstance(row, dict):
+        raise UserError(f"{where} holds a {type(row).__name__}, need a JSON object.")
+    return row
+
+
+def check_keys(row: Row, required: Sequence[str], where: str) -> None:
+    """Raises `UserError` where a row lacks one of the `required` keys."""
+    lacking = [key for key in required if key not in row]
+    if lacking:
+        raise UserError(f"{where} lacks {', '.join(lacking)}; it has {', '.join(list(row)[:8]) or 'nothing'}.")
 
 
 def read_hub(repository: str, configuration: str | None, split: str, revision: str) -> tuple[Sequence[Row], str]:

@@ -56,7 +56,7 @@ def is_open(port: int) -> bool:
 
 @pytest.mark.parametrize("case", cases("hostile_programs"))
 def test_a_hostile_program_gets_what_it_deserves_and_leaves_nothing(case, temporary):
-    reference = {"entry_point": "f", "tests": case.get("tests", PLUS_ONE)}
+    reference = {"entry_point": "f", "tests": case.get("tests", PLUS_ONE), "prompt": case.get("prompt", "")}
     before = footprint(temporary)
 
     verdict = graded(fenced(case["program"]), reference, **case.get("limits", {}))
