@@ -11,6 +11,7 @@ from harness.analysis import canvas
 from harness.analysis.appearance import DASH, look, model_label, task_label
 from harness.analysis.cost import CALLS, NEMOTRON, cost
 from harness.analysis.grid import provenance
+from harness.analysis.iterations import recorded
 from harness.analysis.settings import Setting
 from harness.analysis.study import WINDOWED, Study
 
@@ -121,13 +122,14 @@ def _counts(schedule: str, schematic: Schematic, setting: Setting | None) -> Seq
     layout = f"{formula}{by_layout.rows}\nW = {width}" if by_layout else DASH
     if not method:
         return schematic.predictions, layout, DASH
-    iterations = setting.total("iterations", method)
-    if not iterations:
+    measured = recorded(setting, method)
+    if measured is None:
         return schematic.predictions, layout, DASH
-    calls = (setting.total("nfe", method) - setting.responses) / iterations
-    rows = (setting.total("rows", method) - setting.total("prompt_tokens", method)) / iterations
-    emitted = (setting.total("tokens", method) - setting.responses) / iterations
-    return schematic.predictions, layout, f"{calls:.2f} calls, {rows:.1f} rows\n{emitted:.2f} tokens"
+    return (
+        schematic.predictions,
+        layout,
+        f"{measured.calls:.2f} calls, {measured.rows:.1f} rows\n{measured.tokens:.2f} tokens",
+    )
 
 
 def _measured_setting(study: Study) -> Setting | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 NEMOTRON = "nemotron"
 SETDLM = "setdlm"
 
+_ONE_CALL = ("packed", "quadratic", "branches")
 CALLS = {"autoregressive": 1, "linear": 2, "packed": 1, "quadratic": 1, "branches": 1, "native": 1}
 
 
@@ -27,6 +28,40 @@ class Cost(NamedTuple):
     rows_per_call: int
     selected: int
     updated: int
+
+
+class Start(NamedTuple):
+    """What a response spends before its first regular iteration (E.2).
+
+    Attributes:
+      calls: forward passes.
+      iterations: entries of a record's `accepted` that these calls have to themselves.
+      rows: evaluated, without the prompt's own.
+      selected: rows that a proposal-only adapter changes.
+      updates_prompt: whether such an adapter, where it is computed for all rows of a call, is computed for the
+        prompt's too.
+    """
+
+    calls: int
+    iterations: int
+    rows: int = 0
+    selected: int = 0
+    updates_prompt: bool = False
+
+
+def start(family: str, schedule: str, width: int, is_greedy: bool) -> Start:
+    """What stands before the first regular iteration.
+
+    Of schedules and families that are not the paper's, nothing but the prompt's call is known.
+    """
+    if family == SETDLM:
+        # The prompt is cached by a call that predicts nothing; the first iteration has the next calls.
+        return Start(calls=1, iterations=0)
+    block = width + 1
+    if family != NEMOTRON or schedule not in _ONE_CALL:
+        return Start(calls=1, iterations=1)
+    # W + 1 masks in the prompt's call; above temperature 0 the last token and W masks in a call of their own.
+    return Start(calls=1 if is_greedy else 2, iterations=1, rows=block, selected=block, updates_prompt=is_greedy)
 
 
 def cost(family: str, schedule: str, width: int, config: Mapping[str, Any]) -> Cost | None:

@@ -6,6 +6,7 @@ from harness.analysis.appearance import look, methods_in_order, model_label, tas
 from harness.analysis.cells import Method
 from harness.analysis.cost import CALLS, Cost, cost
 from harness.analysis.grid import NotMeasured, provenance
+from harness.analysis.iterations import recorded
 from harness.analysis.settings import Setting
 from harness.analysis.study import AdapterPair, Study
 from harness.analysis.table import Column, Entry, Number, Table
@@ -15,7 +16,6 @@ _GENERAL = {
     "quadratic": ("B(B + 1)", "p + 2u + u²"),
     "packed": ("2B", "p + 3u"),
 }
-_ADAPTER_ROWS = ("adapter_rows_selected", "adapter_rows_evaluated")
 _ADAPTER_NAMES = ("Selected, recorded", "Evaluated, recorded")
 
 
@@ -55,9 +55,7 @@ def table2_measured(study: Study) -> Table:
     for setting in settings:
         for method in methods_in_order(setting.methods):
             formula = _cost(setting, method)
-            iterations = setting.total("iterations", method)
-            beyond_prompt = setting.total("rows", method) - setting.total("prompt_tokens", method)
-            calls = setting.total("nfe", method) - setting.responses
+            measured = recorded(setting, method)
             rows.append(
                 (
                     model_label(setting.key.model),
@@ -66,9 +64,9 @@ def table2_measured(study: Study) -> Table:
                     look(method.schedule).label,
                     Number(method.width or None),
                     Number(CALLS.get(method.schedule)),
-                    Number(calls / iterations if iterations else None, 3),
+                    Number(measured and measured.calls, 3),
                     Number(formula.rows if formula else None),
-                    Number(beyond_prompt / iterations if iterations else None, 1),
+                    Number(measured and measured.rows, 1),
                 )
             )
     if not rows:
@@ -80,9 +78,8 @@ def table2_measured(study: Study) -> Table:
         columns=[Column(name) for name in names],
         rows=rows,
         notes=[
-            "Recorded: calls after the first, and rows beyond the prompt's, divided by iterations after the first. "
-            "First drafts (E.2) count as rows of no iteration of their own, and SetDLM's windows shrink at the end, "
-            "so measured rows differ a little from the formula.",
+            "Recorded: means over all iterations after the prompt's call and the first draft (E.2). SetDLM's formula "
+            "is for a full window with p = 1; windows shrink as positions are resolved and at the end.",
             provenance(settings),
         ],
         grouped_by=3,
@@ -148,8 +145,8 @@ def table5(study: Study) -> Table:
         rows=rows,
         notes=[
             "Linear-SS's iteration holds both calls. Iterations: mean after the first call, with the adapter. "
-            "Selected rows receive the adapter's update, evaluated rows have it computed: by layout, and as recorded, "
-            "first drafts included. Time of an iteration is model time per NFE times calls per iteration.",
+            "Selected rows receive the adapter's update, evaluated rows have it computed: by layout, and as recorded "
+            "after the first draft. Time of an iteration is model time per NFE times calls per iteration.",
             provenance(setting for pair in study.adapters for setting in pair if setting),
         ],
         grouped_by=3,
@@ -162,7 +159,7 @@ def _adapter_rows(pair: AdapterPair) -> Sequence[Sequence[Entry]]:
     for method in methods_in_order(setting.methods):
         formula = _cost(setting, method)
         by_layout = (formula.rows, formula.selected, formula.updated) if formula else (None,) * 3
-        iterations = setting.total("iterations", method)
+        measured = recorded(setting, method)
         rows.append(
             (
                 model_label(setting.key.base_model),
@@ -172,10 +169,8 @@ def _adapter_rows(pair: AdapterPair) -> Sequence[Sequence[Entry]]:
                 Number(method.width or None),
                 Number(setting.value("iterations_per_response", method), 2),
                 *map(Number, by_layout),
-                *(
-                    Number(setting.total(column, method) / iterations if iterations else None, 1)
-                    for column in _ADAPTER_ROWS
-                ),
+                Number(measured and measured.selected, 1),
+                Number(measured and measured.updated, 1),
                 Number(model_ms_per_iteration(pair.base, method), 2),
                 Number(model_ms_per_iteration(setting, method), 2),
             )

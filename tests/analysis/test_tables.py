@@ -86,6 +86,24 @@ def test_table2_measured_sets_recorded_calls_and_rows_beside_the_formula(tmp_pat
     ]
 
 
+@pytest.mark.parametrize(
+    ("temperature", "nfe", "rows"), [(0.0, 1 + 4, (10 + 8) + 4 * 72), (1.0, 2 + 4, 10 + 8 + 4 * 72)]
+)
+def test_first_drafts_belong_to_no_iteration(tmp_path, temperature, nfe, rows):
+    one = record(schedule="quadratic", width=7, temperature=temperature, nfe=nfe, rows=rows, accepted=[1] * 5)
+    ended_at_once = replace(one, prompt_id="p1", nfe=1, rows=10, accepted=[1])
+    write_run(tmp_path / "a", [one, ended_at_once])
+    ((*_, calls, formula, measured),) = shown(cost_tables.table2_measured(read_study([tmp_path])))
+    assert (calls, formula, measured) == ("1.000", "72", "72.0")
+
+
+def test_setdlm_counts_iterations_from_the_call_after_the_prompts(tmp_path):
+    one = record(schedule="packed", width=8, prompt_tokens=10, nfe=4, rows=10 + 24 + 2 * 25, accepted=[1, 2, 3])
+    write_run(tmp_path / "a", [one], family="setdlm")
+    ((*_, calls, formula, measured),) = shown(cost_tables.table2_measured(read_study([tmp_path])))
+    assert (calls, formula, measured) == ("1.000", "25", "24.7")
+
+
 def test_table3_lists_every_width_and_marks_each_methods_fastest(tmp_path):
     records = [one for width, ms in ((7, 20), (15, 10)) for one in responses("packed", 3, width=width, ms_per_call=ms)]
     write_run(tmp_path / "a", records + responses("quadratic", 3, width=3))
@@ -102,7 +120,14 @@ def test_tables_4_and_5_set_adapter_beside_base(tmp_path):
     iteration = {"schedule": "packed", "model": "nemotron8b", "task": "gsm8k", "nfe": 11, "accepted": [1] + [2] * 10}
     base = [record(prompt_id=f"p{i}", model_s=0.11, wall_s=0.2, **iteration) for i in range(2)]
     adapted = [
-        replace(one, adapter="lora", model_s=0.22, adapter_rows_selected=320, adapter_rows_evaluated=640)
+        # The prompt's call has the adapter on 32 proposal rows and computes it for 10 + 32; so E.2 and F.2.
+        replace(
+            one,
+            adapter="lora",
+            model_s=0.22,
+            adapter_rows_selected=32 + 320,
+            adapter_rows_evaluated=42 + 640,
+        )
         for one in base
     ]
     write_run(tmp_path / "base", base, cap=512)
