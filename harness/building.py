@@ -8,9 +8,12 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from harness.errors import UserError
+from harness.planning import Plan, plan
 
 # Keys of a model's yaml that are read by others, not by its loader.
 NOT_FOR_LOADERS = ("widths",)
+# Keys of the config that a plan is made from.
+PLANNED = ["limit", "prompts", "shard", "temperature", "top_k", "top_p", "seed", "warmups", "drift_prompts", "on_error"]
 
 
 def build(config: DictConfig, what: str, **more: Any) -> Any:
@@ -37,6 +40,20 @@ def build(config: DictConfig, what: str, **more: Any) -> Any:
 def build_schedules(configs: Mapping[str, DictConfig]) -> Mapping[str, Any]:
     """All schedules of a run by name, in the order in which they were asked for."""
     return {name: build(config, f"schedules.{name}") for name, config in configs.items()}
+
+
+def build_plan(config: DictConfig) -> Plan:
+    """What a config asks to be run, read and checked.
+
+    Raises:
+      UserError: anything wrong with the config or the data.
+    """
+    return plan(
+        build(config.task, "task"),
+        build_schedules(config.schedules),
+        build(config.order, "order"),
+        **{key: config[key] for key in PLANNED},
+    )
 
 
 def build_model(config: DictConfig) -> Any:

@@ -19,8 +19,11 @@ VERBS = {
     "grade": "grade a run again from its records, without touching its timings",
     "grade-responses": "grade answers of any system, one JSON verdict a line",
     "check-task": "run a data set's own reference answers through its grader",
+    "replay": "decode prompts of a run again for what records do not hold: traces and logit gaps",
     "figures": "every figure and table of the paper, from records alone",
+    "report": "all of them in one HTML file, with sample outputs of every cell",
     "compare": "the paper's published numbers beside ours, with intervals",
+    "probe": "the fastest block size of each schedule on a few prompts (table 3)",
     "bench": "host and model time of each schedule on the embedded model, as ratios",
     "list": "models, tasks, schedules and orders, one line each",
 }

@@ -5,13 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
+
 from harness.errors import UserError
 from harness.tasks.task import DataSet, Item, Task, select
 from schedules.call import Model
 from schedules.decoding import Rule
 from schedules.distributions import Truncation
+from schedules.greedy import Greedy
 from schedules.order import LeftToRight, Order
 from schedules.response import Response, Stop
+from schedules.sampling import Sampling, Seeded
 
 ON_ERROR = ("stop", "skip")
 
@@ -80,6 +84,10 @@ class Plan:
     def responses(self) -> int:
         """Responses to record in this shard."""
         return len(self.own_items) * self.repetitions * len(self.schedules)
+
+    def rule(self, seed: int, device: torch.device) -> Rule:
+        """A fresh rule for one response, so that it can be reproduced alone."""
+        return Greedy() if self.truncation is None else Sampling(self.truncation, Seeded(seed, device))
 
     def facts(self) -> Mapping[str, Any]:
         """For the manifest: all that says which records a whole run has."""

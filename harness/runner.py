@@ -20,11 +20,9 @@ from harness.run_folder import RunFolder
 from harness.tasks.task import Item
 from schedules.acceptance import UnsoundLogits
 from schedules.decoding import Rule
-from schedules.greedy import Greedy
 from schedules.native import Native
 from schedules.order import LeftToRight
 from schedules.response import Response, Stop
-from schedules.sampling import Sampling, Seeded
 
 
 class Observer(Protocol):
@@ -195,10 +193,7 @@ class Runner:
         )
 
     def _rule(self, seed: int) -> Rule:
-        """A fresh rule for one response, so that it can be reproduced alone."""
-        if self._plan.truncation is None:
-            return Greedy()
-        return Sampling(self._plan.truncation, Seeded(seed, self._timed.device))
+        return self._plan.rule(seed, self._timed.device)
 
     def _encode(self, item: Item) -> Sequence[int]:
         task = self._plan.task

@@ -3,6 +3,7 @@
 Works without pyplot, so nothing here depends on a display or leaves state behind.
 """
 
+import io
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -99,13 +100,20 @@ def plot_line(axes: Axes, schedule: str, x: Sequence[float], y: Sequence[float])
 
 def save(drawn: Figure, folder: Path, name: str) -> Sequence[Path]:
     """Writes PNG and PDF without dates or versions in them."""
-    # Laid out once: the layout takes longer than drawing either file.
-    drawn.draw_without_rendering()
-    drawn.set_layout_engine("none")
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
-    drawn.savefig(paths[0], dpi=DPI, metadata={"Software": None})
+    paths[0].write_bytes(png(drawn))
     drawn.savefig(paths[1], metadata={"CreationDate": None, "Creator": None, "Producer": None})
     return paths
+
+
+def png(drawn: Figure) -> bytes:
+    """The bitmap, without a version in it; the layout of the figure is final then."""
+    # Laid out once: the layout takes longer than drawing.
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")
+    file = io.BytesIO()
+    drawn.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
+    return file.getvalue()
 
 
 def _dark(colour: str) -> str:

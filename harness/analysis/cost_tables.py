@@ -93,10 +93,7 @@ def table3(study: Study) -> Table:
     rows: list[Sequence[Entry]] = []
     for setting in study.probes:
         rates = {method: setting.value("throughput", method) for method in setting.methods}
-        best = {
-            max((m for m in setting.methods if m.schedule == schedule), key=rates.__getitem__)
-            for schedule in {method.schedule for method in setting.methods}
-        }
+        best = _fastest(setting)
         for method in methods_in_order(setting.methods):
             formula = _cost(setting, method)
             accuracy = setting.value("accuracy", method)
@@ -130,6 +127,16 @@ def table3(study: Study) -> Table:
         ],
         grouped_by=4,
     )
+
+
+def fastest_blocks(study: Study) -> Sequence[str]:
+    """Each probe's fastest block size of every schedule, in words."""
+    several = len(study.probes) > 1
+    return [
+        (f"{setting.key}: " if several else "") + f"{look(method.schedule).label} B = {method.width + 1}"
+        for setting in study.probes
+        for method in methods_in_order(_fastest(setting))
+    ]
 
 
 def table5(study: Study) -> Table:
@@ -187,6 +194,14 @@ def model_ms_per_iteration(setting: Setting | None, method: Method) -> float | N
     per_nfe = setting.value("model_per_nfe_s", method) if setting else None
     calls = CALLS.get(method.schedule)
     return None if per_nfe is None or calls is None else 1000 * per_nfe * calls
+
+
+def _fastest(setting: Setting) -> Sequence[Method]:
+    """For each schedule the width with the highest throughput."""
+    return [
+        max((m for m in setting.methods if m.schedule == schedule), key=lambda m: setting.value("throughput", m))
+        for schedule in dict.fromkeys(method.schedule for method in setting.methods)
+    ]
 
 
 def _cost(setting: Setting, method: Method) -> Cost | None:

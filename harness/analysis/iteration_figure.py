@@ -13,8 +13,8 @@ from harness.analysis import canvas
 from harness.analysis.appearance import look, model_label, task_label
 from harness.analysis.grid import NotMeasured
 from harness.analysis.runs import Facts
-from harness.analysis.study import Study
-from harness.analysis.trace import FILE, Proposal, Trace, TracedIteration, read_trace
+from harness.analysis.study import WINDOWED, Study
+from harness.analysis.trace import FILE, Proposal, Trace, TracedIteration, read_traces
 from harness.errors import UserError
 
 SCHEDULE = "packed"
@@ -84,16 +84,21 @@ def iteration_figure(study: Study) -> Figure:
 def _find(study: Study) -> tuple[Trace, Facts]:
     problems = []
     for run in study.runs:
-        if not (run.path / FILE).exists():
-            continue
         try:
-            trace = read_trace(run.path / FILE)
+            traces = read_traces(run.path)
         except UserError as error:
             problems.append(str(error))
             continue
-        if trace.schedule == SCHEDULE and any(iteration.draft and iteration.selected for iteration in trace.iterations):
-            return trace, run.facts[0]
-    raise NotMeasured(" ".join([f"no run folder holds a {FILE} of {look(SCHEDULE).label}", *problems]))
+        for trace in traces:
+            if _is_shown(trace) and run.family != WINDOWED:
+                return trace, run.facts[0]
+    missing = f"no run folder holds a {FILE} of greedy {look(SCHEDULE).label}; python -m harness replay writes it"
+    raise NotMeasured(" ".join([missing, *problems]))
+
+
+def _is_shown(trace: Trace) -> bool:
+    is_greedy_packed = trace.schedule == SCHEDULE and trace.temperature == 0
+    return is_greedy_packed and any(iteration.draft and iteration.selected for iteration in trace.iterations)
 
 
 def _telling(trace: Trace) -> tuple[int, TracedIteration]:

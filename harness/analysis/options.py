@@ -1,4 +1,4 @@
-"""What `figures` and `compare` can be told: folders, and KEY=VALUE pairs as everywhere on the command line."""
+"""What the analysis verbs can be told: folders, and KEY=VALUE pairs as everywhere on the command line."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +23,17 @@ class Options:
     def get(self, key: str) -> Sequence[str]:
         """Values of a key; none if it was not given."""
         return self.values.get(key, ())
+
+    def one(self, key: str, default: str) -> str:
+        """The only value of a key.
+
+        Raises:
+          UserError: it has several.
+        """
+        values = self.get(key) or [default]
+        if len(values) != 1:
+            raise UserError(f"{key}={','.join(values)}: name one.")
+        return values[0]
 
 
 def parse(arguments: Sequence[str], keys: Collection[str]) -> Options:

@@ -101,7 +101,7 @@ def make(study: Study, folder: Path, only: Collection[str] = ()) -> Sequence[Mad
     chosen = [product for name, product in known.items() if not only or name in only]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        made = [_make(product, study, folder) for product in chosen]
+        made = canvas.styled(lambda: [_make(product, study, folder) for product in chosen])
         if not only:
             (folder / INDEX).write_text(_index(made, study.notices))
     except OSError as error:
@@ -112,29 +112,29 @@ def make(study: Study, folder: Path, only: Collection[str] = ()) -> Sequence[Mad
     return made
 
 
+def attempt(product: Product, study: Study) -> Figure | Table | str:
+    """The product, or why it cannot be made."""
+    try:
+        return product.make(study)
+    except (NotMeasured, UserError) as error:
+        return str(error)
+
+
 def _make(product: Product, study: Study, folder: Path) -> Made:
     suffixes = (".png", ".pdf", ".csv", ".md", ".tex")
     for suffix in suffixes:
         # What an earlier call made from other records must not pass for this one's.
         (folder / f"{product.name}{suffix}").unlink(missing_ok=True)
-    try:
-        return Made(product, _write(product, study, folder))
-    except (NotMeasured, UserError) as error:
-        return Made(product, [], str(error))
-
-
-def _write(product: Product, study: Study, folder: Path) -> Sequence[Path]:
-    def work() -> Sequence[Path]:
-        made = product.make(study)
-        if isinstance(made, Figure):
-            return canvas.save(made, folder, product.name)
-        paths = []
-        for suffix, text in ((".csv", made.csv()), (".md", made.markdown()), (".tex", made.latex())):
-            paths.append(folder / f"{product.name}{suffix}")
-            paths[-1].write_text(text)
-        return paths
-
-    return canvas.styled(work)
+    made = attempt(product, study)
+    if isinstance(made, str):
+        return Made(product, [], made)
+    if isinstance(made, Figure):
+        return Made(product, canvas.save(made, folder, product.name))
+    paths = []
+    for suffix, text in ((".csv", made.csv()), (".md", made.markdown()), (".tex", made.latex())):
+        paths.append(folder / f"{product.name}{suffix}")
+        paths[-1].write_text(text)
+    return Made(product, paths)
 
 
 def _index(made: Sequence[Made], notices: Sequence[str]) -> str:

@@ -146,6 +146,14 @@ class Table:
         lines = aligned([names, *([_short(entry) for entry in row] for row in rows)], is_left)
         return "\n".join([self.title, "", *lines, *self.notes])
 
+    def shown_names(self) -> Sequence[str]:
+        """Names of the columns that readers are shown."""
+        return self._shown()[0]
+
+    def shown_rows(self) -> Sequence[Sequence[tuple[Entry, str]]]:
+        """The entries below them, each with its rounded text."""
+        return [[(entry, _short(entry)) for entry in row] for row in self._shown()[1]]
+
     def _shown(self) -> tuple[Sequence[str], Sequence[Sequence[Entry]]]:
         kept = [index for index, column in enumerate(self.columns) if not column.is_detail]
         return [self.columns[i].name for i in kept], [[row[i] for i in kept] for row in self.rows]

@@ -1,29 +1,34 @@
-"""Traces: what one decode read, predicted and kept, iteration by iteration, as pieces of text.
+"""Traces: what single responses read, predicted and kept, iteration by iteration, as pieces of text.
 
-Records hold only how many tokens each iteration emitted; a trace, written on request beside them as trace.json, holds
-the tokens of a single response. All offsets count output positions after the verified prefix, from 1.
+Records hold only how many tokens each iteration emitted; `python -m harness replay` decodes some prompts of a run
+again and writes what it saw beside the records as traces.json. Offsets count output positions after the verified
+prefix, from 1; with a window (SetDLM), they count its ranks, in verification order.
 
-    {"schema": 1, "model": "...", "task": "...", "prompt_id": "...", "schedule": "packed", "width": 7,
-     "iterations": [
-       {"prefix_tail": ["=", "24"],            last pieces of the verified prefix that the iteration starts from
-        "draft": [",", "24", "+"],             draft tokens for offsets 1, 2, ...
-        "verifier": [",", "24", "-", "2"],     verifier predictions for offsets 1 .. draft + 1
-        "accepted": 3,                         tokens emitted, the verifier's own included
-        "proposals": [                         one entry a branch, in ascending order
-          {"branch": 0,                        draft tokens it assumes to stand
-           "first_offset": 1,                  offset of its first token
-           "tokens": [",", "24", "-", "9"]}]}]}
+    {"schema": 1, "traces": [
+      {"model": "...", "task": "...", "prompt_id": "...", "schedule": "packed", "width": 7, "temperature": 0.0,
+       "tokens": ["=", "24", ...],              pieces of the whole response
+       "iterations": [
+         {"prefix_tail": ["=", "24"],           last pieces of the verified prefix that the iteration starts from
+          "draft": [",", "24", "+"],            draft tokens for offsets 1, 2, ...
+          "verifier": [",", "24", "-", "2"],    verifier predictions for offsets 1 .. draft + 1; what was emitted, where
+                                                they are sampled
+          "positions": [7, 8, 9],               output positions of the emitted tokens, in verification order
+          "standing": 2,                        how many of these are draft tokens; the rest are the verifier's
+          "proposals": [                        one entry a branch, in ascending order
+            {"branch": 0,                       draft tokens it assumes to stand
+             "first_offset": 1,                 offset of its first token
+             "tokens": [",", "24", "-", "9"]}]}]}]}
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import UserError
 
 SCHEMA = 1
-FILE = "trace.json"
+FILE = "traces.json"
 
 
 @dataclass(frozen=True)
@@ -52,14 +57,19 @@ class TracedIteration:
     prefix_tail: Sequence[str]
     draft: Sequence[str]
     verifier: Sequence[str]
-    accepted: int
+    positions: Sequence[int]
+    standing: int
     proposals: Sequence[Proposal]
+
+    @property
+    def accepted(self) -> int:
+        """Tokens emitted, the verifier's own included."""
+        return len(self.positions)
 
     @property
     def emitted(self) -> Sequence[str]:
         """The tokens that the iteration adds to the prefix: draft tokens that stand, then the verifier's."""
-        standing = self.accepted - 1
-        return [*self.draft[:standing], *self.verifier[standing : self.accepted]]
+        return [*self.draft[: self.standing], *self.verifier[self.standing : self.accepted]]
 
     @property
     def selected(self) -> Proposal | None:
@@ -77,38 +87,39 @@ class Trace:
     prompt_id: str
     schedule: str
     width: int
+    temperature: float
+    tokens: Sequence[str]
     iterations: Sequence[TracedIteration]
-    schema: int = SCHEMA
-
-    def json(self) -> str:
-        """The trace as the text of its file."""
-        return json.dumps(asdict(self), indent=1) + "\n"
 
 
-def read_trace(file: Path) -> Trace:
-    """The trace in `file`.
+def traces_json(traces: Iterable[Trace]) -> dict:
+    """Traces as the value of their file."""
+    return {"schema": SCHEMA, "traces": [asdict(trace) for trace in traces]}
+
+
+def read_traces(folder: Path) -> Sequence[Trace]:
+    """The traces beside a run's records; none where it was not replayed.
 
     Raises:
-      UserError: it is no trace of this schema.
+      UserError: the file is none of this schema.
     """
+    file = folder / FILE
+    if not file.exists():
+        return []
     try:
         values = json.loads(file.read_text())
         if values["schema"] != SCHEMA:
-            raise UserError(f"{file}: schema {values['schema']}, this version reads {SCHEMA}. Record the trace again.")
-        return Trace(
-            **{name: values[name] for name in ("model", "task", "prompt_id", "schedule", "width")},
-            iterations=[_iteration(values) for values in values["iterations"]],
-        )
+            raise UserError(f"{file}: schema {values['schema']}, this version reads {SCHEMA}. Replay the run again.")
+        return [_trace(trace) for trace in values["traces"]]
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{file}: no trace ({error!r}). Record it again.") from None
+        raise UserError(f"{file}: no traces ({error!r}). Replay the run again.") from None
+
+
+def _trace(values: dict) -> Trace:
+    return Trace(**values | {"iterations": [_iteration(iteration) for iteration in values["iterations"]]})
 
 
 def _iteration(values: dict) -> TracedIteration:
-    names = ("prefix_tail", "draft", "verifier", "accepted")
-    proposals = [
-        Proposal(**{name: proposal[name] for name in ("branch", "first_offset", "tokens")})
-        for proposal in values["proposals"]
-    ]
-    return TracedIteration(**{name: values[name] for name in names}, proposals=proposals)
+    return TracedIteration(**values | {"proposals": [Proposal(**proposal) for proposal in values["proposals"]]})

@@ -1,11 +1,11 @@
 """Greedy outputs that differ between schedules (F.6): how many, where first, how close the top two logits were there.
 
-In exact arithmetic there are none. Records hold no logits; whoever replays the diverging positions writes the gaps
-beside the records as logit_gaps.json:
+In exact arithmetic there are none. Records hold no logits; `python -m harness replay` evaluates the diverging positions
+again and writes the gaps beside the records as logit_gaps.json:
 
     {"schema": 1, "gaps": [{"prompt_id": "...", "position": 17, "gap": 0.03}]}
 
-`position` counts output tokens from 1; the context is the baseline's output before it, which both outputs share.
+`position` counts output tokens from 1; the context is the output before it, which both schedules share.
 """
 
 import json
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from harness.analysis.appearance import ORDERS, in_order, look, model_label, setting_label
 from harness.analysis.cells import Method
@@ -64,7 +65,7 @@ def trajectories(setting: Setting, baseline: Method, method: Method) -> Trajecto
     divergences = [
         Divergence(one.prompt_id, position, tokens, gaps.get((one.prompt_id, position)))
         for one, other in pairs
-        for position, tokens in _first_difference(one.token_ids, other.token_ids)
+        for position, tokens in first_difference(one.token_ids, other.token_ids)
     ]
     labels = [(_label(one), _label(other)) for one, other in pairs]
     differ = sum(None not in pair and pair[0] != pair[1] for pair in labels)
@@ -81,6 +82,15 @@ def distinct_labels(setting: Setting, methods: Sequence[Method]) -> int:
     """Responses that some of `methods` have right and others wrong."""
     groups = zip(*(setting.records(method) for method in methods), strict=True)
     return sum(len({_label(record) for record in group} - {None}) > 1 for group in groups)
+
+
+def first_difference(one: Sequence[int], other: Sequence[int]) -> Sequence[tuple[int, tuple[int | None, int | None]]]:
+    """The first position that differs with the tokens there; nothing for equal outputs."""
+    for index in range(max(len(one), len(other))):
+        tokens = (one[index] if index < len(one) else None, other[index] if index < len(other) else None)
+        if tokens[0] != tokens[1]:
+            return [(index + 1, tokens)]
+    return []
 
 
 def trajectory_table(study: Study) -> Table:
@@ -172,6 +182,11 @@ def divergence_table(study: Study) -> Table:
     )
 
 
+def gaps_json(gaps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Gaps as the value of their file."""
+    return {"schema": SCHEMA, "gaps": list(gaps)}
+
+
 def _baseline(setting: Setting) -> Method:
     return setting.method(BASELINE) or setting.methods[0]
 
@@ -182,15 +197,6 @@ def _is_graded(setting: Setting) -> bool:
 
 def _label(record: Record) -> bool | None:
     return None if record.verdict is None else record.verdict.get("correct")
-
-
-def _first_difference(one: Sequence[int], other: Sequence[int]) -> Sequence[tuple[int, tuple[int | None, int | None]]]:
-    """The first position that differs with the tokens there; nothing for equal outputs."""
-    for index in range(max(len(one), len(other))):
-        tokens = (one[index] if index < len(one) else None, other[index] if index < len(other) else None)
-        if tokens[0] != tokens[1]:
-            return [(index + 1, tokens)]
-    return []
 
 
 def _gaps(setting: Setting) -> Mapping[tuple[str, int], float]:

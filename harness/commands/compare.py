@@ -31,7 +31,7 @@ FORMATS: Mapping[str, Callable[[Table], str]] = {
 def main(arguments: Sequence[str]) -> int:
     """Prints the comparison; what was left out goes to stderr."""
     options = parse(arguments, KEYS)
-    form = (options.get("format") or ["text"])[0]
+    form = options.one("format", "text")
     if form not in FORMATS:
         raise unknown("format", form, FORMATS)
     study = read_study(options.paths, options.get("mix"), options.get("schedules"))

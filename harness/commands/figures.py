@@ -18,7 +18,6 @@ from pathlib import Path
 from harness.analysis.options import parse
 from harness.analysis.products import INDEX, make
 from harness.analysis.study import read_study
-from harness.errors import UserError
 
 KEYS = ("out", "only", "schedules", "mix")
 OUT = "results/figures"
@@ -27,11 +26,9 @@ OUT = "results/figures"
 def main(arguments: Sequence[str]) -> int:
     """Makes figures and tables, prints what was made, and says on stderr what is missing."""
     options = parse(arguments, KEYS)
-    out = options.get("out") or [OUT]
-    if len(out) != 1:
-        raise UserError(f"out={','.join(out)}: name one folder.")
+    out = Path(options.one("out", OUT))
     study = read_study(options.paths, options.get("mix"), options.get("schedules"))
-    made = make(study, Path(out[0]), options.get("only"))
+    made = make(study, out, options.get("only"))
     for notice in study.notices:
         print(f"notice: {notice}", file=sys.stderr)
     for one in made:
@@ -41,5 +38,5 @@ def main(arguments: Sequence[str]) -> int:
         for path in one.files:
             print(path)
     if not options.get("only"):
-        print(Path(out[0]) / INDEX)
+        print(out / INDEX)
     return 0

@@ -28,18 +28,16 @@ from omegaconf import DictConfig, OmegaConf
 
 from harness.analysis.closing_table import closing_table
 from harness.analysis.summary import summarize
-from harness.building import build, build_model, build_schedules
+from harness.building import build_model, build_plan
 from harness.config import compose
 from harness.errors import Terminated, UserError
 from harness.manifest import identity
-from harness.planning import Plan, plan
+from harness.planning import Plan
 from harness.progress import Progress
 from harness.run_folder import RunFolder
 from harness.runner import Runner
 
 RUNS = Path("results/runs")
-# Keys of the config that a plan is made from.
-PLANNED = ["limit", "prompts", "shard", "temperature", "top_k", "top_p", "seed", "warmups", "drift_prompts", "on_error"]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -58,12 +56,7 @@ def run(config: DictConfig) -> Path:
     Raises:
       UserError: anything wrong with the config, the data, the model or the folder.
     """
-    prepared = plan(
-        build(config.task, "task"),
-        build_schedules(config.schedules),
-        build(config.order, "order"),
-        **{key: config[key] for key in PLANNED},
-    )
+    prepared = build_plan(config)
     if type(config.samples) is not int or config.samples < 0:
         raise UserError(f"samples={config.samples}: need an integer of at least 0.")
     path = _folder(config)

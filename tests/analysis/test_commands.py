@@ -96,7 +96,7 @@ def test_what_an_earlier_call_made_does_not_pass_for_this_ones(runs, tmp_path):
         ("mix=clock", "mix=clock: no such mix. Known: code, device, dtype, engine"),
         ("outt=x", "key=outt: no such key. .*Did you mean out?"),
         ("nowhere", "nowhere: no such folder"),
-        ("out=a,b", "out=a,b: name one folder"),
+        ("out=a,b", "out=a,b: name one"),
     ],
 )
 def test_bad_arguments_get_one_line(runs, argument, message):

@@ -1,5 +1,6 @@
 """The figures: what they show, and that no text covers another or leaves the page."""
 
+import json
 from collections.abc import Callable
 from itertools import combinations
 
@@ -16,7 +17,7 @@ from harness.analysis.iteration_figure import iteration_figure
 from harness.analysis.ratio_figure import ratio_figure
 from harness.analysis.study import Study, read_study
 from harness.analysis.time_figure import time_figure
-from harness.analysis.trace import Proposal, Trace, TracedIteration
+from harness.analysis.trace import FILE, Proposal, Trace, TracedIteration, traces_json
 from tests.analysis.synthetic_runs import responses, write_run
 
 SCHEDULES = ("linear", "quadratic", "packed")
@@ -176,16 +177,17 @@ def test_methods_without_drafts_have_no_acceptance(tmp_path):
 
 
 def write_trace(folder, *iterations: TracedIteration, schedule: str = "packed") -> None:
-    trace = Trace("tiny_nemotron", "toy_math", "toy_math/0", schedule, 7, iterations)
-    (folder / "trace.json").write_text(trace.json())
+    trace = Trace("tiny_nemotron", "toy_math", "toy_math/0", schedule, 7, 0.0, [], iterations)
+    (folder / FILE).write_text(json.dumps(traces_json([trace])))
 
 
-PROMPT = TracedIteration([], [], ["a"], 1, [Proposal(0, 2, ["b"])])
+PROMPT = TracedIteration([], [], ["a"], [1], 0, [Proposal(0, 2, ["b"])])
 CORRECTED = TracedIteration(
     prefix_tail=["=", "24", ","],
     draft=[" 24", "+", "a very long piece", "$x$", "\n", "答"],
     verifier=[" 24", "-", "5", "y", "z", "w", "v"],
-    accepted=2,
+    positions=[2, 3],
+    standing=1,
     proposals=[Proposal(0, 2, list("-5=19,kl"))],
 )
 
@@ -203,7 +205,7 @@ def test_an_iteration_is_drawn_from_a_trace(tmp_path):
 
 def test_wide_iterations_are_cut_and_say_so(tmp_path):
     wide = TracedIteration(
-        ["x"], list("abcdefghijklmno"), list("abzdefghijklmnop"), 3, [Proposal(0, 1, list("q" * 31))]
+        ["x"], list("abcdefghijklmno"), list("abzdefghijklmnop"), [2, 3, 4], 2, [Proposal(0, 1, list("q" * 31))]
     )
     write_trace(cell(tmp_path / "a", schedules=("packed",)), wide)
     figure = drawn(iteration_figure, read_study([tmp_path]))
@@ -213,12 +215,12 @@ def test_wide_iterations_are_cut_and_say_so(tmp_path):
 
 def test_an_iteration_without_its_trace_is_missing(tmp_path):
     cell(tmp_path / "a", schedules=("packed",))
-    with pytest.raises(NotMeasured, match=r"no run folder holds a trace\.json of Packed-SS"):
+    with pytest.raises(NotMeasured, match=r"no run folder holds a traces\.json of greedy Packed-SS"):
         iteration_figure(read_study([tmp_path]))
     write_trace(tmp_path / "a", CORRECTED, schedule="quadratic")
     with pytest.raises(NotMeasured):
         iteration_figure(read_study([tmp_path]))
-    (tmp_path / "a" / "trace.json").write_text("{")
+    (tmp_path / "a" / FILE).write_text("{")
     with pytest.raises(NotMeasured, match="no trace"):
         iteration_figure(read_study([tmp_path]))
 

@@ -1,0 +1,114 @@
+"""Sample outputs of a setting: text, verdict and, token by token, where each came from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from harness.analysis.appearance import look, methods_in_order
+from harness.analysis.cells import NATIVE, Method
+from harness.analysis.settings import Setting
+from harness.analysis.trace import Trace, read_traces
+from harness.errors import UserError
+from harness.records import Record
+
+SAMPLES = 3
+
+DRAFTED, OWN, PREDICTED = "drafted", "own", "predicted"
+
+
+class Piece(NamedTuple):
+    """One token of an output.
+
+    Attributes:
+      kind: a draft token that stood, the verifier's own, or accepted without verification.
+      is_first: whether an iteration's tokens begin here.
+      tip: which iteration it came from, and what that did.
+    """
+
+    text: str
+    kind: str
+    is_first: bool
+    tip: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One method's output for a prompt; `pieces` are empty where it was not traced."""
+
+    label: str
+    colour: str
+    record: Record
+    verdict: str
+    pieces: Sequence[Piece]
+
+
+class Prompt(NamedTuple):
+    """All methods' outputs for one prompt."""
+
+    prompt_id: str
+    samples: Sequence[Sample]
+
+
+def prompts_of(setting: Setting) -> tuple[Sequence[Prompt], Sequence[str]]:
+    """The first traced prompts of a setting, then others, and what is to be said about unreadable traces."""
+    traces, notices = _traces(setting)
+    traced = [prompt_id for prompt_id in setting.prompt_ids if any(prompt_id == key[1] for key in traces)]
+    # Prompts are numbered; ids sort as texts, so the shortest come first.
+    others = sorted(set(setting.prompt_ids) - set(traced), key=lambda prompt_id: (len(prompt_id), prompt_id))
+    chosen = [*traced, *others][:SAMPLES]
+    first = {
+        method: {record.prompt_id: record for record in reversed(setting.records(method))} for method in setting.methods
+    }
+    return [
+        Prompt(
+            prompt_id,
+            [
+                _sample(method, first[method][prompt_id], traces.get((method, prompt_id)))
+                for method in methods_in_order(setting.methods)
+            ],
+        )
+        for prompt_id in chosen
+    ], notices
+
+
+def _traces(setting: Setting) -> tuple[Mapping[tuple[Method, str], Trace], Sequence[str]]:
+    """By method and prompt, from the folders that the setting's records come from."""
+    found: dict[tuple[Method, str], Trace] = {}
+    notices = []
+    for folder in sorted({folder for one in setting.measured.values() for folder in one.folders}):
+        try:
+            for trace in read_traces(folder):
+                found[Method(trace.schedule, trace.width), trace.prompt_id] = trace
+        except UserError as error:
+            notices.append(str(error))
+    return found, notices
+
+
+def _sample(method: Method, record: Record, trace: Trace | None) -> Sample:
+    style = look(method.schedule)
+    # A replay on another machine may have decoded something else; its colours would be wrong.
+    is_same = trace is not None and len(trace.tokens) == record.tokens
+    return Sample(
+        label=f"{style.label} (W = {method.width})" if method.width else style.label,
+        colour=style.colour,
+        record=record,
+        verdict=_verdict(record),
+        pieces=_pieces(trace) if is_same else [],
+    )
+
+
+def _verdict(record: Record) -> str:
+    correct = None if record.verdict is None else record.verdict.get("correct")
+    return {True: "right", False: "wrong", None: "not graded"}[correct]
+
+
+def _pieces(trace: Trace) -> Sequence[Piece]:
+    pieces: dict[int, Piece] = {}
+    for number, iteration in enumerate(trace.iterations, start=1):
+        verified = f"{iteration.standing} of {len(iteration.draft)} draft tokens stand"
+        tip = f"iteration {number}: {verified}, {iteration.accepted} emitted"
+        for rank, position in enumerate(iteration.positions):
+            own = PREDICTED if trace.schedule == NATIVE else OWN
+            kind = DRAFTED if rank < iteration.standing else own
+            pieces[position] = Piece(trace.tokens[position - 1], kind, rank == 0, tip)
+    return [pieces[position] for position in sorted(pieces)]
