@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv demo test lint figures bench clean
+.PHONY: help venv demo test lint figures report reference bench clean
 
 help:
 	@echo "make demo     install, then decode the same prompts with four schedules and compare them"
 	@echo "make test     install, then run the tests"
 	@echo "make lint     check style and formatting"
 	@echo "make figures  draw every figure and table from the records under results/"
+	@echo "make report   the same and sample outputs in one HTML file, results/report.html"
+	@echo "make reference  record results/reference anew: the embedded models on all toy tasks, and their figures"
 	@echo "make bench    measure the host's share of decoding time, as ratios within one run"
 	@echo "make clean    remove what these targets made, but for results/runs"
 
@@ -38,6 +40,14 @@ lint: $(STAMP)
 figures: $(STAMP)
 	@echo "== drawing figures and tables from results/"
 	$(BIN)/python -m harness figures
+
+report: $(STAMP)
+	@echo "== writing results/report.html"
+	$(BIN)/python -m harness report
+
+reference: $(STAMP)
+	@echo "== recording the embedded models anew; takes about half an hour, and nothing else should run meanwhile"
+	PYTHON=$(BIN)/python bash scripts/record_reference.sh
 
 bench: $(STAMP)
 	@echo "== measuring"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.analysis.runs import RESULTS, Facts
+from harness.analysis.runs import RECORDS, REFERENCE, RESULTS, RUNS, Facts
 from harness.errors import UserError, unknown
 
 
@@ -54,6 +54,14 @@ def parse(arguments: Sequence[str], keys: Collection[str]) -> Options:
     for name in values.get("mix", ()):
         if name not in Facts._fields:
             raise unknown("mix", name, Facts._fields)
-    if not paths and not RESULTS.is_dir():
+    return Options(paths or [_default_path()], values)
+
+
+def _default_path() -> Path:
+    """The user's own runs; without any, those of the embedded models that are part of the repository."""
+    for path in (RUNS, REFERENCE):
+        if any(path.rglob(RECORDS)):
+            return path
+    if not RESULTS.is_dir():
         raise UserError(f"{RESULTS}: no such folder here. Name folders that hold runs, or run something first.")
-    return Options(paths or [RESULTS], values)
+    return RESULTS

@@ -16,6 +16,9 @@ from harness.manifest import sessions_of
 from harness.records import Record, last_line, read_records, torn_bytes
 
 RESULTS = Path("results")
+RUNS = RESULTS / "runs"
+REFERENCE = RESULTS / "reference"
+RECORDS = "records.jsonl"
 PAPER_ADAPTER_MODE = "masked"
 
 
@@ -78,7 +81,7 @@ def find_runs(paths: Iterable[Path]) -> Found:
     for path in paths:
         if not path.exists():
             raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
-        folders |= {file.parent for file in path.rglob("records.jsonl")}
+        folders |= {file.parent for file in path.rglob(RECORDS)}
     # Shards that were put together lie inside the run that they became.
     folders = {folder for folder in folders if folders.isdisjoint(folder.parents)}
     runs, notices = [], []
@@ -98,7 +101,7 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
     try:
         manifest = json.loads(manifest_file.read_text())
         config = manifest["config"]
-        records, notices = _records(folder / "records.jsonl")
+        records, notices = _records(folder / RECORDS)
         run = Run(
             path=folder,
             family=_family(config["model"].get("_target_", "")),

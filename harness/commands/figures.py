@@ -1,6 +1,7 @@
 """usage: python -m harness figures [PATH ...] [KEY=VALUE ...]
 
-Makes every figure and table of the paper from the records of all run folders below PATH (default: results).
+Makes every figure and table of the paper from the records of all run folders below PATH (default: results/runs, or
+results/reference where there are none).
 
   out=PATH             where to write; results/figures by default
   only=NAME,NAME       single ones, as in only=figure3,table06

@@ -21,8 +21,9 @@ from omegaconf import DictConfig
 
 from harness.analysis.cost_tables import fastest_blocks, table3
 from harness.analysis.grid import NotMeasured
+from harness.analysis.runs import RUNS
 from harness.analysis.study import WINDOWED, read_study
-from harness.commands.run import RUNS, run
+from harness.commands.run import run
 from harness.config import compose
 from harness.errors import UserError
 

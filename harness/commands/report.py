@@ -2,7 +2,8 @@
 
 Writes one HTML file with every figure and table, what is missing, and a page for each cell: its methods, where its
 numbers come from, and sample outputs with each token's origin, where the run was replayed (python -m harness replay).
-The file needs no network. Records are those of all run folders below PATH (default: results).
+The file needs no network. Records are those of all run folders below PATH (default: results/runs, or
+results/reference where there are none).
 
   out=PATH             where to write; results/report.html by default
   schedules=NAME,NAME  leave other schedules out

@@ -27,6 +27,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from harness.analysis.closing_table import closing_table
+from harness.analysis.runs import RUNS
 from harness.analysis.summary import summarize
 from harness.building import build_model, build_plan
 from harness.config import compose
@@ -36,8 +37,6 @@ from harness.planning import Plan
 from harness.progress import Progress
 from harness.run_folder import RunFolder
 from harness.runner import Runner
-
-RUNS = Path("results/runs")
 
 
 def main(arguments: Sequence[str]) -> int:

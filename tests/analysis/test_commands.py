@@ -6,12 +6,14 @@ import sys
 
 import pytest
 
+from harness.analysis.options import parse
 from harness.analysis.products import products
 from harness.analysis.study import read_study
 from harness.commands import compare, figures
 from harness.errors import UserError
 from tests.analysis.synthetic_runs import responses, write_run
 
+KEYS = ("out",)
 SCHEDULES = ("linear", "quadratic", "packed")
 TABLES = "table02,table06,table11,table12,trajectories,wall_percentiles,comparison"
 
@@ -47,6 +49,17 @@ def test_tables_have_the_same_bytes_each_time(runs, tmp_path):
     assert len(written) == 3 * len(TABLES.split(","))
     for name in written:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_without_a_path_ones_own_runs_are_used_and_else_the_reference(runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="results: no such folder here"):
+        parse([], KEYS)
+    write_run(tmp_path / "results" / "reference" / "a", responses("packed", 2))
+    assert [str(path) for path in parse([], KEYS).paths] == ["results/reference"]
+    write_run(tmp_path / "results" / "runs" / "b", responses("packed", 2))
+    assert [str(path) for path in parse([], KEYS).paths] == ["results/runs"]
+    assert [str(path) for path in parse([str(runs)], KEYS).paths] == [str(runs)]
 
 
 def test_without_any_records_the_schematics_are_made(tmp_path, capsys):
