@@ -1,7 +1,8 @@
 """usage: python -m harness compare [PATH ...] [KEY=VALUE ...]
 
 Sets the paper's published numbers beside ours, from the records of all run folders below PATH (default: results/runs,
-or results/reference where there are none): published value, our value with its 95 % interval, and inside, outside, not run, or direction only for another model.
+or results/reference where there are none): published value, our value with its 95 % interval, and inside, outside,
+not run, or direction only for another model.
 
   format=text|csv|markdown|latex   of what is printed
   schedules=NAME,NAME              leave other schedules out
