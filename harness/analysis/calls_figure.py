@@ -151,4 +151,4 @@ def _notes(setting: Setting | None) -> Sequence[str]:
     if setting is None:
         return [what, f"By construction, at the paper's widths; {DASH}: no greedy records."]
     where = f"{model_label(setting.key.model)} on {task_label(setting.key.task)}, temperature 0"
-    return [f"{what} Measured on {where}, after the prompt's call.", provenance([setting])]
+    return [f"{what} Measured on {where}, after the prompt's call and the first draft.", provenance([setting])]

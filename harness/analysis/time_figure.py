@@ -35,8 +35,9 @@ def time_figure(study: Study) -> Figure:
     for model in models:
         tasks = tasks_in_order(setting.key.task for setting in by_model[model])
         heading = f"{model_label(model)}: {' + '.join(map(task_label, tasks))}"
-        axes.text(0, y, heading, va="center", fontweight="bold", parse_math=False, backgroundcolor="white", zorder=1)
+        axes.text(0, y, heading, va="center", fontweight="bold", parse_math=False)
         y += 1.2
+        axes.vlines(1, y - 0.6, y + len(schedules) - 0.4, color="black", linestyle="--", linewidth=0.8, zorder=0)
         for schedule in schedules:
             ticks.append((y, look(schedule).label))
             sums.append((y, _bar(axes, schedule, share(by_model[model], schedule), y)))
@@ -73,7 +74,6 @@ def _bar(axes: Axes, schedule: str, time: Share | None, y: float) -> str:
 
 
 def _frame(axes: Axes, ticks: list[tuple[float, str]], end: float) -> None:
-    axes.axvline(1, color="black", linestyle="--", linewidth=0.8, zorder=0)
     axes.set_ylim(end - 0.5, -0.8)
     axes.set_xlim(0, max(1.0, axes.dataLim.xmax) * 1.02)
     axes.set_xlabel("time / Linear-SS total")
