@@ -64,7 +64,8 @@ def code_version() -> Mapping[str, Any]:
     facts: dict[str, Any] = {"version": _version("packed-ss-harness")}
     if (root / ".git").exists():
         facts["commit"] = git("rev-parse", "HEAD")
-        facts["changed"] = bool(git("status", "--porcelain"))
+        # What runs write into the checkout is no code.
+        facts["changed"] = bool(git("status", "--porcelain", "--", ":(exclude)results"))
     return facts
 
 
