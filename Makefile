@@ -4,17 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv demo test lint figures report reference bench clean
+.PHONY: help venv demo test test-slow lint figures report reference bench clean
 
 help:
-	@echo "make demo     install, then decode the same prompts with four schedules and compare them"
-	@echo "make test     install, then run the tests"
-	@echo "make lint     check style and formatting"
-	@echo "make figures  draw every figure and table from the records under results/"
-	@echo "make report   the same and sample outputs in one HTML file, results/report.html"
+	@echo "make demo       install, then decode the same prompts with four schedules and compare them"
+	@echo "make test       install, then run the tests"
+	@echo "make test-slow  install, then run the tests that take minutes, coverage of the intervals among them"
+	@echo "make lint       check style and formatting"
+	@echo "make figures    draw every figure and table from the records under results/"
+	@echo "make report     the same and sample outputs in one HTML file, results/report.html"
 	@echo "make reference  record results/reference anew: the embedded models on all toy tasks, and their figures"
-	@echo "make bench    measure the host's share of decoding time, as ratios within one run"
-	@echo "make clean    remove what these targets made, but for results/runs"
+	@echo "make bench      measure the host's share of decoding time, as ratios within one run"
+	@echo "make clean      remove what these targets made, but for results/runs"
 
 venv: $(STAMP)
 
@@ -31,6 +32,10 @@ demo: $(STAMP)
 test: $(STAMP)
 	@echo "== running the tests"
 	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu"
+
+test-slow: $(STAMP)
+	@echo "== running the slow tests"
+	$(BIN)/python -m pytest -n 2 -m "slow and not gpu"
 
 lint: $(STAMP)
 	@echo "== checking style"

@@ -69,9 +69,9 @@ def test_outputs_part_where_they_first_differ_from_linears():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name the folder of one run"),
-        (["nowhere"], "name the folder of one run"),
-        (["nowhere", "prompt=1"], "key=prompt: no such key. .*Did you mean prompts?"),
+        (["."], "name the folder of one run"),
+        ([".", "."], "name the folder of one run"),
+        ([".", "prompt=1"], "key=prompt: no such key. .*Did you mean prompts?"),
     ],
 )
 def test_mistakes_get_one_line(arguments, message, capsys):

@@ -45,7 +45,8 @@ def parse(arguments: Sequence[str], keys: Collection[str]) -> Options:
     paths, values = [], {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if not equals:
+        # The runs of a sweep have names like task=gsm8k,schedule=packed.
+        if not equals or Path(argument).exists():
             paths.append(Path(argument))
             continue
         if key not in keys:

@@ -10,14 +10,14 @@ Decodes some prompts of a finished run again, untimed, and writes beside its rec
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from omegaconf import OmegaConf
 from tqdm import tqdm
 
 from harness.analysis import trace, trajectories
+from harness.analysis.options import parse
 from harness.building import build_model, build_plan
-from harness.errors import UserError, unknown
+from harness.errors import UserError
 from harness.records import Record
 from harness.replay import Replay, partings
 from harness.run_folder import RunFolder
@@ -27,15 +27,20 @@ PROMPTS = 2
 
 def main(arguments: Sequence[str]) -> int:
     """Replays one run."""
-    path, prompts = _parse(arguments)
+    options = parse(arguments, ("prompts",))
+    path, prompts = options.paths[0], options.one("prompts", str(PROMPTS))
     folder = RunFolder(path)
+    if len(options.paths) > 1 or not folder.records_file.is_file():
+        raise UserError(f"replay {' '.join(arguments)}: name the folder of one run, with its records.jsonl.")
+    if not prompts.isdigit():
+        raise UserError(f"prompts={prompts}: need an integer of at least 0.")
     config = OmegaConf.create(folder.read_manifest()["config"])
     plan = build_plan(config)
     records = [record for record in folder.records() if not record.is_skipped]
     if not records:
         raise UserError(f"replay {path}: it has no responses yet.")
     places = partings(records) if plan.truncation is None else []
-    chosen = _first(records, prompts)
+    chosen = _first(records, int(prompts))
     replay = Replay(plan, build_model(config.model))
     with tqdm(total=len(chosen) + len(places), file=sys.stderr, dynamic_ncols=True) as bar:
         traces = []
@@ -53,23 +58,6 @@ def main(arguments: Sequence[str]) -> int:
         folder.write_json(name, value)
         print(path / name)
     return 0
-
-
-def _parse(arguments: Sequence[str]) -> tuple[Path, int]:
-    paths, prompts = [], str(PROMPTS)
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if not equals:
-            paths.append(Path(argument))
-        elif key == "prompts":
-            prompts = value
-        else:
-            raise unknown("key", key, ["prompts"])
-    if len(paths) != 1 or not (paths[0] / "records.jsonl").is_file():
-        raise UserError(f"replay {' '.join(arguments)}: name the folder of one run, with its records.jsonl.")
-    if not prompts.isdigit():
-        raise UserError(f"prompts={prompts}: need an integer of at least 0.")
-    return paths[0], int(prompts)
 
 
 def _first(records: Sequence[Record], prompts: int) -> Sequence[Record]:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from harness.analysis.options import parse
+from harness.analysis.options import Options, parse
 from harness.analysis.products import products
 from harness.analysis.study import read_study
 from harness.commands import compare, figures
@@ -49,6 +49,12 @@ def test_tables_have_the_same_bytes_each_time(runs, tmp_path):
     assert len(written) == 3 * len(TABLES.split(","))
     for name in written:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_folder_of_a_sweep_is_a_path_and_no_key(tmp_path):
+    folder = tmp_path / "task=toy_math,temperature=1.0"
+    folder.mkdir()
+    assert parse([str(folder), "out=x"], KEYS) == Options([folder], {"out": ["x"]})
 
 
 def test_without_a_path_ones_own_runs_are_used_and_else_the_reference(runs, tmp_path, monkeypatch):
