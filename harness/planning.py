@@ -158,7 +158,7 @@ def plan(
 
 def _truncation(temperature: float, top_k: int | None, top_p: float | None) -> Truncation | None:
     if not isinstance(temperature, int | float) or not 0 <= temperature < float("inf"):
-        raise UserError(f"temperature={temperature}: need a number of at least 0; 0 decodes greedily.")
+        raise UserError(f"temperature={temperature:g}: need a number of at least 0; 0 decodes greedily.")
     try:
         # Truncation changes nothing at temperature 0, but what makes no sense there is refused all the same.
         truncation = Truncation(float(temperature) or 1.0, top_k, top_p)

@@ -87,10 +87,10 @@ class RunFolder:
         """
         return read_records(self.records_file)
 
-    def drift(self) -> Mapping[str, Any] | None:
-        """The latest drift check, from the manifest; see `harness.hygiene`."""
-        found = [session.get("drift") for session in sessions_of(self.read_manifest())]
-        return next((one for one in reversed(found) if one), None)
+    def latest(self, fact: str) -> Any:
+        """What the latest session that knows a fact noted of it; None if none does."""
+        found = [session.get(fact) for session in sessions_of(self.read_manifest())]
+        return next((one for one in reversed(found) if one is not None), None)
 
     def append(self, record: Record) -> None:
         """Adds one record and hands it to the disk; what cannot be written whole leaves no trace.

@@ -3,7 +3,7 @@
     python scripts/train_tiny.py tiny_nemotron --steps 1800 --workdir checkpoints/tiny_nemotron
 
 Seeded, and resumable: a killed training goes on from the last checkpoint in the work directory; `--export DIR` at
-the end writes config.json, model.safetensors, the tokenizer, and training.json (the command and the log's summary).
+the end writes config.json, model.safetensors, the tokenizer, and training.json (the commands and the log's summary).
 What differs between the models stands in `tiny_recipes`.
 """
 
@@ -103,11 +103,12 @@ def rate(step: int, steps: int, peak: float, warmup: int) -> float:
 
 @dataclass
 class Progress:
-    """How far a training is: `history` holds the losses of every STEPS_A_NOTE-th step."""
+    """How far a training is: `history` holds the losses of every STEPS_A_NOTE-th step, `commands` each start."""
 
     step: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
     seconds: float = 0.0
+    commands: list[str] = field(default_factory=list)
 
     def note(self, parts: dict[str, torch.Tensor]) -> None:
         """Keeps and prints the losses of the step just done."""
@@ -135,7 +136,7 @@ class Checkpoint:
         self.optimizer.load_state_dict(state["optimizer"])
         self.rng.set_state(state["rng"])
         print(f"resumed at step {state['step']}", flush=True)
-        return Progress(state["step"], state["history"], state["seconds"])
+        return Progress(state["step"], state["history"], state["seconds"], state["commands"])
 
     def save(self, progress: Progress) -> None:
         """Replaces the file in one move."""
@@ -162,6 +163,7 @@ def train(arguments: argparse.Namespace) -> None:
     rng = torch.Generator().manual_seed(arguments.seed)
     checkpoint = Checkpoint(workdir / "checkpoint.pt", model, optimizer, rng)
     progress = checkpoint.restore()
+    progress.commands.append(f"from step {progress.step}: {' '.join(['python', *sys.argv])}")
     data = batches(
         conversations(tokenizer, arguments.seed, skip=progress.step * arguments.batch),
         arguments.batch,
@@ -195,7 +197,7 @@ def summary(arguments: argparse.Namespace, progress: Progress) -> dict:
     """What training.json says: how to repeat the training, and how it went."""
     history = progress.history
     return {
-        "command": " ".join(["python", *sys.argv]),
+        "commands": progress.commands,
         "steps": progress.step,
         "batch": arguments.batch,
         "seed": arguments.seed,

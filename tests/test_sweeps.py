@@ -42,7 +42,7 @@ def test_a_failing_run_leaves_the_others_alone_and_is_listed(tmp_path, capsys):
     assert done.stdout.rstrip().endswith("2 failed, 2 done")
     assert main(["status", "all"]) == 0
     listed = capsys.readouterr().out
-    assert listed.count("failed  temperature=-1.0: need a number") == 2
+    assert listed.count("failed  temperature=-1: need a number") == 2
     assert "tiny_nemotron toy_math packed T=0" in listed
 
 

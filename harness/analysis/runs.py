@@ -114,7 +114,7 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
         )
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}).") from None
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{manifest_file}: no manifest of a run ({error!r}).") from None
     return run, notices
 

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     _check_same_data(folder, manifest["data"], data.facts)
     with locked(folder.path):
         unscored = _grade(folder, task, data)
-        summary = summarize(folder.records(), folder.drift())
+        summary = summarize(folder.records(), folder.latest("drift"))
         folder.write_json("summary.json", summary)
     plan = manifest["plan"]
     own = read_shard(plan["shard"]).part(plan["prompts"])

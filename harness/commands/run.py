@@ -32,6 +32,7 @@ from harness.analysis.summary import summarize
 from harness.building import build_model, build_plan
 from harness.config import compose
 from harness.errors import Terminated, UserError
+from harness.machine import hints
 from harness.manifest import identity
 from harness.planning import Plan
 from harness.progress import Progress
@@ -63,11 +64,13 @@ def run(config: DictConfig) -> Path:
     folder = RunFolder(path)
     begun = identity(OmegaConf.to_container(config, resolve=True), prepared.facts(), prepared.data.facts)
     with _goes_on_with(path), folder.working(begun):
+        for hint in hints(folder.latest("state_at_start")):
+            print(f"notice: {hint}", file=sys.stderr)
         model = build_model(config.model)
         folder.note(model=model.facts)
         samples = [item.prompt_id for item in prepared.items[: config.samples]]
         Runner(prepared, model, folder).run(Progress(samples))
-        summary = summarize(folder.records(), folder.drift())
+        summary = summarize(folder.records(), folder.latest("drift"))
         folder.write_json("summary.json", summary)
     print(closing_table(summary, len(prepared.own_items) * prepared.repetitions))
     print(f"records: {folder.records_file}")
