@@ -117,7 +117,9 @@ def test_a_prompt_that_does_not_fit_is_named_recorded_and_counted(tmp_path, caps
     assert not answered.is_skipped
     captured = capsys.readouterr()
     assert "PARTIAL: 1 prompts skipped, too long for the context: gsm8k/0" in captured.out
-    assert "the published set has 1319" in captured.err
+    notice = "gsm8k: 2 items, the published set has 1319"
+    assert f"notice: {notice}" in captured.err
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["data"]["notices"] == [notice]
 
 
 def test_real_gsm8k_prompts_decode_alike_under_all_schedules(tmp_path, data_dir):

@@ -62,7 +62,7 @@ def run(config: DictConfig) -> Path:
     path = _folder(config)
     _announce(config, prepared, path)
     folder = RunFolder(path)
-    begun = identity(OmegaConf.to_container(config, resolve=True), prepared.facts(), prepared.data.facts)
+    begun = identity(OmegaConf.to_container(config, resolve=True), prepared.facts(), prepared.data.record())
     with _goes_on_with(path), folder.working(begun):
         for hint in hints(folder.latest("state_at_start")):
             print(f"notice: {hint}", file=sys.stderr)

@@ -39,6 +39,10 @@ class DataSet:
     facts: Mapping[str, Any]
     notices: Sequence[str] = ()
 
+    def record(self) -> Mapping[str, Any]:
+        """What the manifest says about the data: the facts, and the notices where there are any."""
+        return {**self.facts, "notices": list(self.notices)} if self.notices else self.facts
+
 
 class Source(Protocol):
     """Where items come from."""
