@@ -79,4 +79,5 @@ def _quiet_libraries() -> None:
     """Libraries' notices and progress bars would drown ours; errors still come as exceptions."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -65,14 +65,14 @@ def read_table(
     Raises:
       UserError: as `read_json_lines` and `read_hub`.
     """
-    notices = []
+    notices, origin = [], f"task.data_files={data_files}"
     if data_files is None and variable and os.environ.get(variable):
         data_files = os.environ[variable]
+        origin = f"{variable}={data_files}"
         notices.append(f"data: {variable} is set, reading {data_files}")
     if data_files is not None:
-        rows, digest = read_json_lines(data_files, required)
-        facts = {"file": str(data_files), "sha256": digest}
-        return Table(rows, f"task.data_files={data_files}", facts, notices)
+        rows, digest = read_json_lines(data_files, required, origin)
+        return Table(rows, origin, {"file": str(data_files), "sha256": digest}, notices)
     rows, revision = read_hub(hub.repository, hub.configuration, hub.split, revision)
     return Table(rows, f"hub: {hub.repository}", {"hub": hub.repository, "revision": revision})
 
@@ -82,17 +82,17 @@ def count_notices(name: str, items: int, expected: int) -> Sequence[str]:
     return [] if items == expected else [f"{name}: {items} items, the published set has {expected}"]
 
 
-def read_json_lines(path: str | Path, required: Sequence[str]) -> tuple[Sequence[Row], str]:
+def read_json_lines(path: str | Path, required: Sequence[str], where: str) -> tuple[Sequence[Row], str]:
     """The objects of a JSON-lines file (.gz is unpacked) and the SHA-256 of the file as it lies there.
 
     Args:
       required: keys that every object must have.
+      where: what messages begin with.
 
     Raises:
       UserError: the file is missing, not readable or empty, a line is not a JSON object, or lacks a key; with file
         and line.
     """
-    where = f"task.data_files={path}"
     content = read_bytes(Path(path), where)
     rows = []
     for number, line in numbered_lines(content, where):

@@ -37,7 +37,7 @@ class WritingBenchSource:
                 "task: WritingBench is read from its own file only. Get benchmark_query/benchmark_all.jsonl from "
                 "github.com/X-PLUG/WritingBench and give it with task.data_files=PATH."
             )
-        rows, digest = read_json_lines(self.data_files, ("index", "query"))
+        rows, digest = read_json_lines(self.data_files, ("index", "query"), f"task.data_files={self.data_files}")
         items = [self._item(number, row) for number, row in enumerate(rows, start=1)]
         english = [item for item in items if is_english(item.fields["query"])]
         facts = {"file": str(self.data_files), "sha256": digest, "queries": len(items), "items": len(english)}

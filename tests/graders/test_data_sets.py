@@ -26,6 +26,18 @@ FLIPPED = {
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
 }
+# Programs that pass though perturbed, by number, and why their tests do not notice.
+UNNOTICED = {
+    "humaneval": {
+        50: "the change hits a function of the prompt, and the tests take that from the prompt",
+        127: "no test has an intersection of composite length",
+    },
+    "mbpp": {
+        3: "no test has a prime above 3",
+        101: "the reference compares where it means to swap, so what it compares before does not matter",
+        227: "no test has the smallest number first",
+    },
+}
 
 
 def jsonl(path) -> list[dict]:
@@ -72,7 +84,7 @@ def mbpp(data_dir):
 @pytest.fixture(scope="module")
 def mbpp_378(data_dir, mbpp):
     ids = json.loads((data_dir / "mbpp_evalplus_ids.json").read_text())["task_ids"]
-    return [mbpp[task_id] for task_id in ids]
+    return {task_id: mbpp[task_id] for task_id in ids}
 
 
 def passing(grader, items) -> list[int]:
@@ -153,7 +165,7 @@ def test_math500_wrong_answers_fail(math500):
 
 
 def test_a_sample_of_reference_programs_passes(humaneval, mbpp_378):
-    assert failing(Program(), [*humaneval[::12], *mbpp_378[::24]]) == []
+    assert failing(Program(), [*humaneval[::12], *[*mbpp_378.values()][::24]]) == []
 
 
 @pytest.mark.slow
@@ -170,17 +182,19 @@ def test_mbpp_references_pass(mbpp, mbpp_378):
 
 @pytest.mark.slow
 def test_reference_programs_of_the_next_item_fail(humaneval, mbpp_378):
-    for items in (humaneval, mbpp_378):
+    for items in (humaneval, [*mbpp_378.values()]):
         assert passing(Program(cpu_s=5), with_next_answer(items)) == []
 
 
 @pytest.mark.slow
 def test_perturbed_reference_programs_fail(humaneval, mbpp_378):
-    """What passes is listed by place when this fails; so far comparisons the tests never decide by."""
-    for items in (humaneval, mbpp_378):
-        wrong = [(perturbed(solution), reference) for solution, reference in items]
+    for name, items in (("humaneval", dict(enumerate(humaneval))), ("mbpp", mbpp_378)):
+        wrong = [(perturbed(solution), reference) for solution, reference in items.values()]
 
-        assert len(passing(Program(cpu_s=3, wall_s=10), wrong)) <= MOST_WRONG_PASSES * len(items)
+        unnoticed = [[*items][place] for place in passing(Program(cpu_s=3, wall_s=10), wrong)]
+
+        assert unnoticed == [*UNNOTICED[name]]
+        assert len(unnoticed) <= MOST_WRONG_PASSES * len(items)
 
 
 def test_a_body_that_continues_the_prompt_passes(humaneval):

@@ -29,13 +29,13 @@ def test_gsm8k_rows_become_items(tmp_path):
 def test_compressed_files_are_unpacked(tmp_path):
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(ROW).encode()))
-    assert read_json_lines(path, ["question"])[0] == [ROW]
+    assert read_json_lines(path, ["question"], "rows")[0] == [ROW]
 
 
 def test_raw_line_separators_inside_strings_do_not_end_a_line(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"question": "a\u2028b"}\n')
-    assert read_json_lines(path, ["question"])[0] == [{"question": "a\u2028b"}]
+    assert read_json_lines(path, ["question"], "rows")[0] == [{"question": "a\u2028b"}]
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path, content, said):
 
 def test_a_missing_file_is_named():
     with pytest.raises(UserError, match=r"nowhere\.jsonl: no such file"):
-        read_json_lines("nowhere.jsonl", [])
+        read_json_lines("nowhere.jsonl", [], "task.data_files=nowhere.jsonl")
 
 
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(UserError, match="cannot be read"):
-        read_json_lines(tmp_path, [])
+        read_json_lines(tmp_path, [], "rows")
 
 
 def test_the_real_test_split_has_1319_items(data_dir):

@@ -148,6 +148,8 @@ def test_evalplus_own_variable_names_the_file_unless_one_is_given(monkeypatch, f
     assert data.facts["file"] == path
     assert data.notices[0] == f"data: {variable} is set, reading {path}"
     monkeypatch.setenv(variable, "nowhere.jsonl")
+    with pytest.raises(UserError, match=f"{variable}=nowhere.jsonl: no such file"):
+        source("revision").read()
     assert len(source("revision", path).read().notices) == 1
 
 
