@@ -27,7 +27,9 @@ MOST_BLOCKS = 50
 SALVAGE_LINES = 1_500
 SANITIZER_LINES = 80
 SANITIZER_CHARACTERS = 8_000
+MOST_BODIES = 5
 LONGEST_CUT = 12  # attempts at cutting an unfinished end off
+CUT_CHARACTERS = 30_000  # that these attempts may parse together
 PYTHON = frozenset({"", "python", "python3", "py", "py3", "ipython", "pycon", "python2"})
 
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#-]*)")
@@ -102,7 +104,10 @@ def _blocks(text: str) -> list[str]:
         found.append((language, "\n".join(lines)))
     found = [(language, block) for language, block in found if block.strip()]
     python = [_undoctested(block) for language, block in found if language in PYTHON]
-    return [block[:LONGEST_PROGRAM] for block in python or [block for _, block in found]][-MOST_BLOCKS:]
+    kept = [block[:LONGEST_PROGRAM] for block in python or [block for _, block in found]][-MOST_BLOCKS:]
+    while sum(map(len, kept)) > LONGEST_PROGRAM:
+        del kept[0]
+    return kept
 
 
 def _undoctested(block: str) -> str:
@@ -123,9 +128,10 @@ def _complete(text: str, blocks: list[str]) -> Iterator[str]:
     inline = INLINE_FENCE.split(text)
     if len(inline) > 1:
         yield "\n\n".join(filter(parse, map(textwrap.dedent, inline[1::2])))
-    yield _salvaged(text)
-    yield _salvaged("\n".join(_indented_program(text)))
-    yield _salvaged(text.replace("\u00a0", " ").replace("\u3000", " "))
+    indented = "\n".join(_indented_program(text))
+    for candidate in dict.fromkeys([text, indented, text.replace("\u00a0", " ").replace("\u3000", " ")]):
+        if [candidate] != dedented:
+            yield _salvaged(candidate)
 
 
 def _salvaged(text: str) -> str:
@@ -177,7 +183,7 @@ def _indented_program(text: str) -> list[str]:
 def _continued(text: str, blocks: list[str], task: CodeReference) -> str | None:
     """The prompt with the answer as the body of its last function."""
     indented = re.search(r"^[ \t]+\S", text, re.MULTILINE)
-    bodies = [*blocks, text, text[indented.start() :] if indented else ""]
+    bodies = [*blocks[-MOST_BODIES:], text, text[indented.start() :] if indented else ""]
     best = None
     for body in filter(str.strip, bodies):
         stripped = body.strip("\n")[:LONGEST_BODY]
@@ -191,8 +197,8 @@ def _continued(text: str, blocks: list[str], task: CodeReference) -> str | None:
 
 
 def _parsable_start(source: str) -> str | None:
-    """`source` without the lines at its end that keep it from parsing."""
-    for _ in range(LONGEST_CUT):
+    """`source` without the lines at its end that keep it from parsing; of a long one only a few are tried."""
+    for _ in range(min(LONGEST_CUT, 1 + CUT_CHARACTERS // len(source))):
         try:
             ast.parse(source)
         except SyntaxError as error:

@@ -23,6 +23,7 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 WARNINGS_LOCK = threading.Lock()
 LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS"})
 STORES = frozenset({"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME"})
+MOST_STATEMENTS = 2_000
 DYNAMIC = frozenset({"globals", "locals", "vars", "eval", "exec", "__import__"})
 SETTINGS = ("set", "seed", "register", "filterwarnings", "simplefilter", "stack_size", "basicConfig")
 
@@ -52,14 +53,15 @@ def segments(source: str, tree: ast.Module) -> list[tuple[ast.stmt, str]]:
     """
     lines = source.split("\n")
     found: list[tuple[ast.stmt, int, int]] = []
+    first = 0  # of the statements on the present line
     for node in tree.body:
         decorators = getattr(node, "decorator_list", [])
         start = min([node.lineno, *(decorator.lineno for decorator in decorators)])
         if found and start <= found[-1][2]:
-            first = next(place for place in range(len(found) - 1, -1, -1) if found[place][1])
             found[first] = (found[first][0], found[first][1], node.end_lineno)
             found.append((node, 0, node.end_lineno))
         else:
+            first = len(found)
             found.append((node, (found[-1][2] if found else 0) + 1, node.end_lineno))
     return [(node, "\n".join(lines[start - 1 : end]) if start else "") for node, start, end in found]
 
@@ -87,14 +89,14 @@ def prune(source: str, roots: Iterable[str]) -> str:
     """The part of a program that `roots` need.
 
     Args:
-      source: a program; one that does not parse is returned as it is.
+      source: a program; one that does not parse, or has more than `MOST_STATEMENTS`, is returned as it is.
       roots: names the tests take from it.
 
     Returns:
       The statements to run, in their order.
     """
     tree = parse(source)
-    if tree is None:
+    if tree is None or len(tree.body) > MOST_STATEMENTS:
         return source
     statements = [(node, text, _names(node)) for node, text in segments(source, tree)]
     kept = _needed(statements, frozenset(roots))
