@@ -22,14 +22,14 @@ from graders.reference import CodeReference
 
 LONGEST_RESPONSE = 1_000_000  # characters; of a longer one the middle is not looked at
 LONGEST_PROGRAM = 40_000
-LONGEST_BODY = 10_000
+LONGEST_BODY = 5_000
 MOST_BLOCKS = 50
-SALVAGE_LINES = 1_500
+SALVAGE_LINES = 600
 SANITIZER_LINES = 80
 SANITIZER_CHARACTERS = 8_000
-MOST_BODIES = 5
+MOST_BROKEN = 5  # blocks that are looked into though they are no programs
 LONGEST_CUT = 12  # attempts at cutting an unfinished end off
-CUT_CHARACTERS = 30_000  # that these attempts may parse together
+CUT_CHARACTERS = 20_000  # that these attempts may parse together
 PYTHON = frozenset({"", "python", "python3", "py", "py3", "ipython", "pycon", "python2"})
 
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#-]*)")
@@ -124,7 +124,7 @@ def _complete(text: str, blocks: list[str]) -> Iterator[str]:
     parsable = [block for block in dedented if parse(block)]
     if parsable:
         yield "\n\n".join(parsable)
-    yield "\n\n".join(filter(None, map(_salvaged, dedented)))
+    yield "\n\n".join(filter(None, map(_salvaged, dedented[-MOST_BROKEN:])))
     inline = INLINE_FENCE.split(text)
     if len(inline) > 1:
         yield "\n\n".join(filter(parse, map(textwrap.dedent, inline[1::2])))
@@ -183,7 +183,7 @@ def _indented_program(text: str) -> list[str]:
 def _continued(text: str, blocks: list[str], task: CodeReference) -> str | None:
     """The prompt with the answer as the body of its last function."""
     indented = re.search(r"^[ \t]+\S", text, re.MULTILINE)
-    bodies = [*blocks[-MOST_BODIES:], text, text[indented.start() :] if indented else ""]
+    bodies = [*blocks[-MOST_BROKEN:], text, text[indented.start() :] if indented else ""]
     best = None
     for body in filter(str.strip, bodies):
         stripped = body.strip("\n")[:LONGEST_BODY]

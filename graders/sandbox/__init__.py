@@ -19,8 +19,10 @@ Accepted trade-offs:
   such as `assert f(x).startswith("a")` is therefore only as good as `f(x)` being text. Comparison and arithmetic with
   plain values are never asked (see `handle`), so `assert f(x) == 2` and `abs(f(x) - 2) < eps` are safe; the price is
   that `Vector(1, 2) * 3` with a class of the program's raises TypeError.
-- Tests cannot replace things inside the program (`mock.patch("builtins.input")`), await its coroutines, subclass its
-  classes, or share `random`'s state with it.
+- Tests cannot replace things inside the program (`mock.patch("builtins.input")`), subclass its classes, or share
+  `random`'s state with it.
+- Functions and constants of the prompt are the tests' own where the tests use them. Classes of the prompt and the setup
+  live with the program, which may give them another `__eq__`; that decides between two of its objects.
 - The tests are trusted: they run with the rights of the grader, bounded in time and memory.
 - Inside its root the program sees the interpreter and the installed packages, and nothing else. Where the kernel
   allows no namespaces it can read what its user can, data sets included, and a program that forks faster than it
