@@ -5,8 +5,7 @@ import json
 import pytest
 import torch
 
-from harness.building import build
-from harness.commands.run import PLANNED
+from harness.building import PLANNED, build
 from harness.config import compose
 from harness.errors import UserError
 from harness.manifest import identity
