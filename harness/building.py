@@ -13,7 +13,8 @@ from harness.planning import Plan, plan
 # Keys of a model's yaml that are read by others, not by its loader.
 NOT_FOR_LOADERS = ("widths",)
 # Keys of the config that a plan is made from.
-PLANNED = ["limit", "prompts", "shard", "temperature", "top_k", "top_p", "seed", "warmups", "drift_prompts", "on_error"]
+PLANNED = ["limit", "prompts", "shard", "temperature", "top_k", "top_p", "seed", "warmups", "drift_prompts", "on_error",
+           "acceptance"]  # fmt: skip
 
 
 def build(config: DictConfig, what: str, **more: Any) -> Any:
@@ -52,11 +53,17 @@ def build_plan(config: DictConfig) -> Plan:
         build(config.task, "task"),
         build_schedules(config.schedules),
         build(config.order, "order"),
-        **{key: config[key] for key in PLANNED},
+        # Manifests of runs from before a key was there lack it.
+        **{key: config.get(key) for key in PLANNED},
     )
+
+
+def find_model(config: DictConfig) -> Any:
+    """The loader that a model config describes: what it needs was found, no weights are read yet."""
+    loader = {key: value for key, value in config.items() if key not in NOT_FOR_LOADERS}
+    return build(DictConfig(loader, parent=config._get_parent()), "model", _convert_="all")
 
 
 def build_model(config: DictConfig) -> Any:
     """The loaded model that a model config describes."""
-    loader = {key: value for key, value in config.items() if key not in NOT_FOR_LOADERS}
-    return build(DictConfig(loader, parent=config._get_parent()), "model")
+    return find_model(config).load()

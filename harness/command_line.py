@@ -25,6 +25,7 @@ VERBS = {
     "compare": "the paper's published numbers beside ours, with intervals",
     "probe": "the fastest block size of each schedule on a few prompts (table 3)",
     "bench": "host and model time of each schedule on the embedded model, as ratios",
+    "doctor": "what runs need of this machine, and what is missing",
     "list": "models, tasks, schedules and orders, one line each",
 }
 
@@ -78,6 +79,7 @@ def _help(verb: str) -> str:
 def _quiet_libraries() -> None:
     """Libraries' notices and progress bars would drown ours; errors still come as exceptions."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -27,6 +27,7 @@ CONFIG_DIR = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / 
 class Settings:
     """Kinds of the keys of `conf/config.yaml` that hold one value; what each means stands there."""
 
+    weights: str
     adapter: str | None
     adapter_mode: str
     seed: int

@@ -7,12 +7,14 @@ from typing import Any, Protocol
 
 import torch
 
+from harness.acceptance import Acceptance, read_acceptance
 from harness.errors import UserError
 from harness.tasks.task import DataSet, Item, Task, select
 from schedules.call import Model
 from schedules.decoding import Rule
 from schedules.distributions import Truncation
 from schedules.greedy import Greedy
+from schedules.native import Native
 from schedules.order import LeftToRight, Order
 from schedules.response import Response, Stop
 from schedules.sampling import Sampling, Seeded
@@ -60,6 +62,7 @@ class Plan:
       warmups: responses for each schedule, at most, that are decoded first and not recorded.
       drift_prompts: prompts, at most, that are decoded again at the end.
       on_error: "stop" or "skip" where memory runs out.
+      acceptance: what is replayed instead of verified; None verifies.
     """
 
     task: Task
@@ -74,6 +77,7 @@ class Plan:
     warmups: int
     drift_prompts: int
     on_error: str
+    acceptance: Acceptance | None = None
 
     @property
     def own_items(self) -> Sequence[Item]:
@@ -114,6 +118,7 @@ def plan(
     warmups: int,
     drift_prompts: int,
     on_error: str,
+    acceptance: Any,
 ) -> Plan:
     """Reads the data and checks that the run makes sense.
 
@@ -135,6 +140,9 @@ def plan(
             f"order={order.name} temperature={temperature}: sampling is exact left to right only. "
             "Use order=ltr or temperature=0."
         )
+    replayed = read_acceptance(acceptance)
+    if replayed and any(isinstance(schedule, Native) for schedule in schedules.values()):
+        raise UserError("acceptance: schedule=native verifies nothing, so nothing can be replayed. Leave it out.")
     part = read_shard(shard)
     data = task.source.read()
     items = select(data.items, limit, prompts)
@@ -153,6 +161,7 @@ def plan(
         warmups=warmups,
         drift_prompts=drift_prompts,
         on_error=on_error,
+        acceptance=replayed,
     )
 
 

@@ -43,6 +43,8 @@ class Record:
         where memory ran out.
       verdict: null before grading; where there is no response, its reason says why.
       started_at: UTC, ISO 8601.
+      costs_only: null for a real response; else why tokens, text and lengths mean nothing: "random weights",
+        "replayed acceptance", or both.
     """
 
     model: str
@@ -67,6 +69,7 @@ class Record:
     stop_reason: str
     verdict: Mapping[str, Any] | None
     started_at: str
+    costs_only: str | None = None
     top_k: int | None = None
     top_p: float | None = None
     adapter_rows_selected: int = 0

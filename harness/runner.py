@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
+from harness.acceptance import Key
 from harness.clock import TimedModel, Timing
 from harness.errors import UserError
 from harness.hygiene import drift, settle
@@ -20,6 +21,7 @@ from harness.run_folder import RunFolder
 from harness.tasks.task import Item
 from schedules.acceptance import UnsoundLogits
 from schedules.decoding import Rule
+from schedules.given_counts import GivenCounts
 from schedules.native import Native
 from schedules.order import LeftToRight
 from schedules.response import Response, Stop
@@ -64,6 +66,8 @@ class Runner:
         self._model = model
         self._timed = TimedModel(model.model)
         self._folder = folder
+        costs_only = {"random weights": model.has_random_weights, "replayed acceptance": plan.acceptance is not None}
+        self._costs_only = ", ".join(why for why, is_so in costs_only.items() if is_so) or None
         self._stop = Stop(plan.task.max_new_tokens, model.eos_ids, model.markers(plan.task.stop_texts))
 
     def run(self, observer: Observer) -> None:
@@ -94,13 +98,14 @@ class Runner:
         """Decodes a prompt that is not measured, if the data set has any, until times settle."""
         plan = self._plan
         measured = {item.prompt_id for item in plan.items}
-        others = [item for item in plan.data.items if item.prompt_id not in measured]
+        has_counts = plan.acceptance is None or not plan.acceptance.is_recorded
+        others = [item for item in plan.data.items if has_counts and item.prompt_id not in measured]
         item = next((item for item in (*others, *plan.items) if self._fits(self._encode(item))), None)
         if item is not None and plan.warmups:
             prompt = self._encode(item)
 
             def seconds(name: str) -> float:
-                return self._decode(name, item.prompt_id, prompt, self._rule(seed=0))[1].wall_s
+                return self._decode((name, item.prompt_id, 0), prompt, self._rule(seed=0))[1].wall_s
 
             self._folder.note(warmups=settle(plan.schedules, seconds, plan.warmups))
 
@@ -110,7 +115,7 @@ class Runner:
 
         def again(record: Record) -> tuple[Response, float]:
             prompt = self._encode(items[record.prompt_id])
-            response, timing = self._decode(record.schedule, record.prompt_id, prompt, self._rule(record.seed))
+            response, timing = self._decode(record.key, prompt, self._rule(record.seed))
             return response, timing.wall_s
 
         return drift(list(self._folder.records()), again, self._plan.drift_prompts)
@@ -141,7 +146,7 @@ class Runner:
             )
             return Record(**record, **_nothing(SKIPPED, reason))
         try:
-            response, timing = self._decode(name, item.prompt_id, prompt, self._rule(record["seed"]))
+            response, timing = self._decode((name, item.prompt_id, repetition), prompt, self._rule(record["seed"]))
         except OutOfMemory as error:
             if plan.on_error == "stop":
                 raise
@@ -160,21 +165,30 @@ class Runner:
             adapter_rows_evaluated=response.adapter_rows.evaluated,
             accepted=[iteration.accepted for iteration in response.trace],
             stop_reason=response.stop_reason,
-            verdict=plan.task.grader.grade(text, item.reference).record(),
+            verdict=self._verdict(text, item),
+            costs_only=self._costs_only,
         )
 
-    def _decode(self, name: str, prompt_id: str, prompt: Sequence[int], rule: Rule) -> tuple[Response, Timing]:
+    def _verdict(self, text: str, item: Item) -> Mapping[str, Any]:
+        if self._costs_only:
+            return {"correct": None, "reason": f"not graded: {self._costs_only}"}
+        return self._plan.task.grader.grade(text, item.reference).record()
+
+    def _decode(self, key: Key, prompt: Sequence[int], rule: Rule) -> tuple[Response, Timing]:
         """One timed response.
 
         Raises:
           OutOfMemory: it does not fit; what it had taken is free again.
           UserError: the model's logits are not finite.
         """
-        plan = self._plan
+        plan, stop = self._plan, self._stop
+        name, prompt_id, _ = key
+        if plan.acceptance is not None:
+            # Replayed tokens are stand-ins, which must not end a response.
+            stop = Stop(plan.acceptance.cap(key, stop.max_new_tokens), frozenset())
+            rule = GivenCounts(rule, plan.acceptance.of(key))
         try:
-            return self._timed.time(
-                lambda: plan.schedules[name].decode(self._timed, prompt, rule, self._stop, plan.order)
-            )
+            return self._timed.time(lambda: plan.schedules[name].decode(self._timed, prompt, rule, stop, plan.order))
         except UnsoundLogits as error:
             raise UserError(
                 f"numerics: {name} on {prompt_id}, {error}. Is the checkpoint intact, and the dtype wide enough?"

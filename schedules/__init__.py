@@ -10,6 +10,7 @@ from schedules.autoregressive import Autoregressive
 from schedules.call import Call, Draft, Model, Output, Proposals
 from schedules.decoding import Decoding
 from schedules.distributions import Truncation
+from schedules.given_counts import GivenCounts
 from schedules.greedy import Greedy
 from schedules.linear import Linear
 from schedules.native import Native
@@ -25,6 +26,7 @@ __all__ = [
     "Confidence",
     "Decoding",
     "Draft",
+    "GivenCounts",
     "Greedy",
     "Iteration",
     "LeftToRight",

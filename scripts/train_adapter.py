@@ -18,7 +18,7 @@ from tiny_objectives import BlockMix, JointBatch, joint_batch
 from train_tiny import batches, build_tokenizer, conversations, rate
 
 from harness.models.nemotron.adapter import TARGET, ProposalAdapter
-from harness.models.nemotron.loader import load
+from harness.models.nemotron.loader import NemotronLoader
 from harness.models.nemotron.model import NemotronModel
 
 RANK, ALPHA = 96, 192
@@ -58,7 +58,7 @@ def draft_loss(model: NemotronModel, batch: JointBatch) -> tuple[torch.Tensor, t
 def train(arguments: argparse.Namespace) -> None:
     """Trains from fresh adapter weights to the end and exports them."""
     torch.manual_seed(arguments.seed)
-    loaded = load("base", arguments.model, "float32", "cpu")
+    loaded = NemotronLoader("base", arguments.model, "float32", "cpu").load()
     model = loaded.model
     model.adapter = ProposalAdapter(model.backbone, RANK, ALPHA / RANK, mode="fused")
     parameters = []

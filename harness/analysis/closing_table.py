@@ -32,6 +32,8 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
             row += tuple(_number(value, "{:.3f}") for value in totals["ratios_to_linear"].values())
         rows.append(row)
     lines = aligned(rows, is_left=[True] + [False] * (len(rows[0]) - 1))
+    if summary["costs_only"]:
+        lines.append(f"COSTS ONLY, {summary['costs_only']}: tokens and accuracy mean nothing, times and rows do")
     if summary["agreement"]:
         agreement = summary["agreement"]
         lines.append(

@@ -102,6 +102,9 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
         manifest = json.loads(manifest_file.read_text())
         config = manifest["config"]
         records, notices = _records(folder / RECORDS)
+        costs_only = next((record.costs_only for record in records if record.costs_only), None)
+        if costs_only:
+            raise UserError(f"{folder}: measured with {costs_only}: costs only, never shown among real responses.")
         run = Run(
             path=folder,
             family=_family(config["model"].get("_target_", "")),

@@ -25,7 +25,9 @@ def summarize(records: Iterable[Record], drift: Mapping[str, Any] | None) -> Map
         null where nothing is graded), non_model_s, and ratios_to_linear where a schedule named linear ran.
       `skipped`, `failed`: ids of prompts that did not fit the context, or the memory.
       `outliers`: responses whose time per call is far above their schedule's median; they are counted all the same.
-      `agreement`: how many responses all schedules answered with the same token ids, of how many.
+      `costs_only`: why the responses mean nothing but their costs; null for real ones.
+      `agreement`: how many responses all schedules answered with the same token ids, of how many; null where they
+        mean nothing.
     """
     by_schedule: dict[str, list[Record]] = {}
     for record in records:
@@ -35,13 +37,15 @@ def summarize(records: Iterable[Record], drift: Mapping[str, Any] | None) -> Map
         for totals in schedules.values():
             totals["ratios_to_linear"] = {key: _ratio(totals[key], schedules[BASELINE][key]) for key in RATIOS}
     every = [record for group in by_schedule.values() for record in group]
+    costs_only = next((record.costs_only for record in every if record.costs_only), None)
     return {
         "schedules": schedules,
         "skipped": _prompts(every, SKIPPED),
         "failed": _prompts(every, FAILED),
         "outliers": [outlier for group in by_schedule.values() for outlier in _outliers(group)],
         "drift": drift,
-        "agreement": _agreement(by_schedule),
+        "costs_only": costs_only,
+        "agreement": None if costs_only else _agreement(by_schedule),
     }
 
 

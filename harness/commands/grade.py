@@ -70,7 +70,9 @@ def _grade(folder: RunFolder, task: Task, data: DataSet) -> int:
     Lines are changed as plain JSON values, so that what this version does not know stays as it is.
     """
     folder.drop_torn_end()
-    list(folder.records())
+    costs_only = next((record.costs_only for record in folder.records() if record.costs_only), None)
+    if costs_only:
+        raise UserError(f"grade {folder.path}: measured with {costs_only}; there is nothing to grade.")
     rows = [json.loads(line) for line in folder.records_file.read_bytes().split(b"\n") if line]
     references = {item.prompt_id: item.reference for item in data.items}
     unknown = sorted({row["prompt_id"] for row in rows} - references.keys())

@@ -1,6 +1,6 @@
 """usage: python -m harness list
 
-Models, tasks, schedules and verification orders with one line each.
+Models, tasks, schedules, verification orders and experiments with one line each.
 Every name is a file of conf/GROUP/ and can be given as GROUP=NAME.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from harness.config import described
 from harness.errors import UserError
 
-GROUPS = ("model", "task", "schedule", "order")
+GROUPS = ("model", "task", "schedule", "order", "experiment")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -39,6 +39,8 @@ def main(arguments: Sequence[str]) -> int:
     records = [record for record in folder.records() if not record.is_skipped]
     if not records:
         raise UserError(f"replay {path}: it has no responses yet.")
+    if records[0].costs_only:
+        raise UserError(f"replay {path}: measured with {records[0].costs_only}; there is nothing to trace.")
     places = partings(records) if plan.truncation is None else []
     chosen = _first(records, int(prompts))
     replay = Replay(plan, build_model(config.model))

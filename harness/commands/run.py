@@ -1,4 +1,4 @@
-"""usage: python -m harness run [KEY=VALUE ...] [-m]
+"""usage: python -m harness run [KEY=VALUE ...] [--dry-run] [-m]
 
 Decodes every prompt of a task with one or several schedules (interleaved prompt by prompt), timed and recorded.
 
@@ -11,6 +11,9 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
   run_dir=PATH                                     where to write; a run that is there goes on where it stopped
   shard=I/N                                        one part of the prompts; `merge` puts the parts together
   on_error=stop|skip                               what to do where memory runs out
+  weights=random  acceptance=N|[N,...]|RUN_DIR     costs without a download: see conf/config.yaml
+  experiment=table6                                all cells of a figure or table of the paper, one run each
+  --dry-run                                        list the runs with prompts, responses and hours, and run nothing
   -m                                               sweep: one run for each combination of KEY=A,B
 
 Writes manifest.json, records.jsonl and summary.json, and prints a table: rates, and ratios to Linear-SS.
@@ -29,9 +32,11 @@ from omegaconf import DictConfig, OmegaConf
 from harness.analysis.closing_table import closing_table
 from harness.analysis.runs import RUNS
 from harness.analysis.summary import summarize
-from harness.building import build_model, build_plan
+from harness.building import build_plan, find_model
 from harness.config import compose
 from harness.errors import Terminated, UserError
+from harness.experiments import Cell, cells_of
+from harness.listing import listing
 from harness.machine import hints
 from harness.manifest import identity
 from harness.planning import Plan
@@ -39,15 +44,48 @@ from harness.progress import Progress
 from harness.run_folder import RunFolder
 from harness.runner import Runner
 
+DRY_RUN = "--dry-run"
+
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs one cell, or sweeps over several with -m."""
-    if {"-m", "--multirun"} & set(arguments):
+    """Runs one cell, all cells of an experiment, or sweeps over several with -m."""
+    given = [argument for argument in arguments if argument != DRY_RUN]
+    is_sweep = bool({"-m", "--multirun"} & set(given))
+    cells = [] if is_sweep else cells_of(given)
+    if DRY_RUN in arguments:
+        if is_sweep:
+            raise UserError("--dry-run: lists one run or an experiment, not a sweep. Leave out -m.")
+        print(listing(cells or [Cell(given)]))
+    elif is_sweep:
         from harness.sweep import sweep
 
-        return sweep(arguments)
-    run(compose(arguments))
+        return sweep(given)
+    elif cells:
+        _run_all(cells)
+    else:
+        run(compose(given))
     return 0
+
+
+def _run_all(cells: Sequence[Cell]) -> None:
+    """Runs every cell; one that cannot be run does not keep the others from it.
+
+    Raises:
+      UserError: some could not be run.
+    """
+    print(listing(cells), file=sys.stderr)
+    failed = 0
+    for number, cell in enumerate(cells, start=1):
+        print(f"\n== cell {number} of {len(cells)}: {' '.join(cell.overrides)}", file=sys.stderr)
+        try:
+            run(cell.config())
+        except UserError as error:
+            failed += 1
+            print(f"PARTIAL: not run: {error}", file=sys.stderr)
+    if failed:
+        raise UserError(
+            f"{failed} of {len(cells)} cells were not run, see above. The same command runs what is missing."
+        )
 
 
 def run(config: DictConfig) -> Path:
@@ -56,6 +94,7 @@ def run(config: DictConfig) -> Path:
     Raises:
       UserError: anything wrong with the config, the data, the model or the folder.
     """
+    loader = find_model(config.model)
     prepared = build_plan(config)
     if type(config.samples) is not int or config.samples < 0:
         raise UserError(f"samples={config.samples}: need an integer of at least 0.")
@@ -66,8 +105,10 @@ def run(config: DictConfig) -> Path:
     with _goes_on_with(path), folder.working(begun):
         for hint in hints(folder.latest("state_at_start")):
             print(f"notice: {hint}", file=sys.stderr)
-        model = build_model(config.model)
+        model = loader.load()
         folder.note(model=model.facts)
+        for field, values in model.facts.get("unlike_expected", {}).items():
+            print(f"notice: config.json has {field}={values['found']}, known is {values['expected']}", file=sys.stderr)
         samples = [item.prompt_id for item in prepared.items[: config.samples]]
         Runner(prepared, model, folder).run(Progress(samples))
         summary = summarize(folder.records(), folder.latest("drift"))

@@ -1,12 +1,16 @@
 """Reading checkpoints strictly: every tensor the backbone has, none that it lacks, each in its shape.
 
 Released checkpoints name their tensors after the authors' own modules; loaders of model families rename them to the
-stock backbone's names. Nothing of a checkpoint is executed.
+stock backbone's names. Nothing of a checkpoint is executed. Files are mapped, not read into memory, and every tensor
+goes to its device and dtype at once, so the host never holds a checkpoint twice.
 """
 
+import hashlib
 import json
 import pickle
+import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,28 +22,29 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from harness.errors import UserError
+from harness.models.placement import Placement
 
 NAMES_SHOWN = 5
 FORMATS = (  # index file, and the files that hold everything where there is no index; the first format found is read
     ("model.safetensors.index.json", "*.safetensors"),
     ("pytorch_model.bin.index.json", "pytorch_model*.bin"),
 )
+NUMBERS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The checkpoint's config.json.
 
     Raises:
-      UserError: the folder or the file is missing, or the file is not a JSON object.
+      UserError: the file is missing or not a JSON object.
     """
-    if not folder.is_dir():
-        raise UserError(f"model: no folder {folder}. Give model.path a folder with config.json and safetensors files.")
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text())
     except FileNotFoundError:
         raise UserError(f"model: {folder} has no config.json. Is it a checkpoint folder?") from None
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise UserError(f"model: {path} is not JSON ({error}). Fetch the checkpoint again.") from None
     if not isinstance(config, dict):
         raise UserError(f"model: {path} holds no JSON object. Fetch the checkpoint again.")
@@ -50,9 +55,9 @@ def load_strictly(
     module: nn.Module,
     folder: Path,
     rename: Callable[[str], str | None],
-    dtype: torch.dtype,
+    where: Placement,
     tied: Mapping[str, str] | None = None,
-) -> None:
+) -> Mapping[str, str]:
     """Replaces all parameters of `module` (which may be on the meta device) by the checkpoint's.
 
     Reads safetensors, or else `.bin` files as torch saves them, of which nothing but tensors is unpickled.
@@ -62,24 +67,33 @@ def load_strictly(
       tied: module's names that share the weights of another one, which they map to. Either of the two may be absent
         from the checkpoint; where both are there they must be equal. The caller ties the module's parameters.
 
+    Returns:
+      SHA-256 of each file of weights.
+
     Raises:
-      UserError: tensors that are missing, left over or of another shape, or files that cannot be read; by name.
+      UserError: tensors that are missing, left over, of another shape or kind, or not finite; files that are missing,
+        left over, cannot be read, or are not what the hub has; by name.
     """
-    found = _Found({name: tensor.shape for name, tensor in module.state_dict().items()})
-    for file in _weight_files(folder):
-        with _opened(file) as shard:
-            for released, read in shard:
-                name = rename(released)
-                if name is not None:
-                    found.take(released, name, read, dtype)
+    found = _Found({name: tensor.shape for name, tensor in module.state_dict().items()}, where)
+    files = _weight_files(folder)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        digests = beside.map(_verified_digest, files)
+        for file in files:
+            with _opened(file) as shard:
+                for released, read in shard:
+                    name = rename(released)
+                    if name is not None:
+                        found.take(released, name, read, file.name)
+        sha256 = dict(zip((file.name for file in files), digests, strict=True))
     found.tie(tied or {})
     problems = found.problems()
     if problems:
         raise UserError(
             f"model: {folder} does not hold the expected tensors; {'; '.join(problems)}. "
-            "Check that config.json and weights belong together."
+            "Check that config.json and weights belong together, or fetch the checkpoint again."
         )
     module.load_state_dict(found.tensors, strict=True, assign=True)
+    return sha256
 
 
 @dataclass
@@ -87,21 +101,28 @@ class _Found:
     """What a checkpoint holds of the tensors that are expected, and what is wrong with it."""
 
     expected: Mapping[str, torch.Size]
+    where: Placement
     tensors: dict[str, Tensor] = field(default_factory=dict)
     unexpected: list[str] = field(default_factory=list)
-    mis_shaped: dict[str, str] = field(default_factory=dict)  # by the module's names
+    refused: dict[str, tuple[str, str]] = field(default_factory=dict)  # the module's name -> kind of problem, details
     untied: list[str] = field(default_factory=list)
 
-    def take(self, released: str, name: str, read: Callable[[], Tensor], dtype: torch.dtype) -> None:
+    def take(self, released: str, name: str, read: Callable[[], Tensor], file: str) -> None:
         """Keeps the tensor that is called `released` in the checkpoint and `name` in the module."""
         if name not in self.expected or name in self.tensors:
-            self.unexpected.append(released)
+            self.unexpected.append(f"{released} in {file}")
             return
         tensor, shape = read(), self.expected[name]
-        if tensor.shape == shape:
-            self.tensors[name] = tensor.to(dtype)
+        if tensor.shape != shape:
+            self.refused[name] = "of another shape", f"{released} {list(tensor.shape)} (need {list(shape)}) in {file}"
+        elif tensor.dtype not in NUMBERS:
+            self.refused[name] = "of another kind", f"{released} {tensor.dtype} (need plain floats) in {file}"
         else:
-            self.mis_shaped[name] = f"{released} {list(tensor.shape)} (need {list(shape)})"
+            tensor = tensor.to(self.where.device, self.where.dtype)
+            # Extremes carry NaN along and take no memory, as comparing every entry would.
+            if not torch.stack(tensor.aminmax()).isfinite().all():
+                self.refused[name] = "with NaN or infinity", f"{released} in {file}"
+            self.tensors[name] = tensor
 
     def tie(self, tied: Mapping[str, str]) -> None:
         """Makes tied names share a tensor, whichever of the two was there."""
@@ -115,13 +136,13 @@ class _Found:
 
     def problems(self) -> list[str]:
         """One entry for each kind of problem there is, with names."""
-        missing = [name for name in self.expected if name not in self.tensors and name not in self.mis_shaped]
         kinds = {
-            "missing": missing,
+            "missing": [name for name in self.expected if name not in self.tensors and name not in self.refused],
             "unexpected": self.unexpected,
-            "of another shape": list(self.mis_shaped.values()),
-            "of other values": self.untied,
         }
+        for kind, details in self.refused.values():
+            kinds.setdefault(kind, []).append(details)
+        kinds["of other values"] = self.untied
         return [f"{len(names)} {what}: {_shortened(names)}" for what, names in kinds.items() if names]
 
 
@@ -138,26 +159,64 @@ def _opened(file: Path) -> Iterator[Iterator[tuple[str, Callable[[], Tensor]]]]:
         else:
             with safe_open(file, framework="pt") as shard:
                 yield ((name, partial(shard.get_tensor, name)) for name in shard.keys())  # noqa: SIM118 (no mapping)
+    except torch.OutOfMemoryError:
+        raise
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise UserError(f"model: cannot read {file} ({reason}). Fetch the checkpoint again.") from None
 
 
+def _verified_digest(file: Path) -> str:
+    """SHA-256 of a file; in the hub's cache, a snapshot's large files link to blobs that are named by theirs.
+
+    Raises:
+      UserError: the file is not what its name in the cache says.
+    """
+    with file.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    published = file.resolve().name
+    if SHA256.fullmatch(published) and published != digest:
+        raise UserError(
+            f"model: {file} has SHA-256 {digest[:12]}..., the hub's has {published[:12]}...: it is corrupted. "
+            "Delete it and fetch it again."
+        )
+    return digest
+
+
 def _weight_files(folder: Path) -> list[Path]:
+    """All files of the first format that is there.
+
+    Raises:
+      UserError: none is there, or others than the index names.
+    """
     for index_name, pattern in FORMATS:
+        files = sorted(folder.glob(pattern))
         index = folder / index_name
         if index.exists():
-            names = sorted(set(json.loads(index.read_text())["weight_map"].values()))
-            files = [folder / name for name in names]
-        else:
-            files = sorted(folder.glob(pattern))
-        absent = [file.name for file in files if not file.exists()]
-        if absent:
-            raise UserError(f"model: {folder} lacks {_shortened(absent)}. Fetch the checkpoint again.")
+            named = _named_by(index)
+            _check_files(folder, index_name, named, {file.name for file in files})
+            return [folder / name for name in sorted(named)]
         if files:
             return files
     patterns = " or ".join(f"{pattern} file" for _, pattern in FORMATS)
     raise UserError(f"model: {folder} lacks any {patterns}. Fetch the checkpoint again.")
+
+
+def _named_by(index: Path) -> set[str]:
+    try:
+        return set(json.loads(index.read_text())["weight_map"].values())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"model: {index} is no index of weights ({error!r}). Fetch the checkpoint again.") from None
+
+
+def _check_files(folder: Path, index_name: str, named: set[str], there: set[str]) -> None:
+    if named - there:
+        raise UserError(f"model: {folder} lacks {_shortened(sorted(named - there))}. Fetch the checkpoint again.")
+    if there - named:
+        raise UserError(
+            f"model: {folder} holds {_shortened(sorted(there - named))}, which {index_name} does not name. "
+            "Remove what does not belong to the checkpoint."
+        )
 
 
 def _shortened(names: list[str]) -> str:

@@ -20,6 +20,7 @@ class LanguageModel:
       eos_ids: token ids that end a response.
       context_length: positions that prompt and response may take together, in tokens.
       adapter: name of its proposal-only adapter, if it has one.
+      has_random_weights: whether nothing that it says means anything; what it costs does.
       facts: what a manifest should say about it (dtype, device, attention backend, source, hashes).
     """
 
@@ -29,6 +30,7 @@ class LanguageModel:
     eos_ids: frozenset[int]
     context_length: int
     adapter: str | None = None
+    has_random_weights: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def encode(self, prompt: str, thinking: bool = False) -> Sequence[int]:

@@ -1,43 +1,79 @@
-"""Where a model's files lie and what it is loaded onto: the values of `path`, `dtype` and `device` in conf/model/."""
+"""What a model is loaded onto: the values of `dtype` and `device` in conf/model/, and whether it fits there."""
 
-from pathlib import Path
+import gc
+from typing import NamedTuple
 
+import psutil
 import torch
 
 from harness.errors import UserError
 
 DTYPES = ("float32", "bfloat16", "float64")
-EMBEDDED = Path(__file__).parent / "embedded"
+GB = 1e9  # as makers of devices and checkpoints count
 
 
-def folder_of(path: str) -> Path:
-    """The folder that `path` means: itself, or for `embedded:NAME` one that is part of this package."""
-    return EMBEDDED / path.removeprefix("embedded:") if path.startswith("embedded:") else Path(path)
+class Placement(NamedTuple):
+    """Where parameters live and as what."""
+
+    device: torch.device
+    dtype: torch.dtype
 
 
-def dtype_named(name: str) -> torch.dtype:
-    """One of DTYPES.
+class Memory(NamedTuple):
+    """Memory of a device in bytes."""
 
-    Raises:
-      UserError: there is no such dtype.
-    """
-    if name not in DTYPES:
-        raise UserError(f"model.dtype={name}: no such dtype. Known: {', '.join(DTYPES)}.")
-    return getattr(torch, name)
+    free: int
+    total: int
 
 
-def device_named(name: str) -> torch.device:
-    """The device called `name`; `auto` is the first accelerator there is, else the CPU.
+def placement(device: str, dtype: str) -> Placement:
+    """The device and the dtype of these names; device `auto` is the first accelerator there is, else the CPU.
 
     Raises:
-      UserError: the device is not there.
+      UserError: there is no such dtype, or no such device here.
     """
+    if dtype not in DTYPES:
+        raise UserError(f"model.dtype={dtype}: no such dtype. Known: {', '.join(DTYPES)}.")
+    return Placement(_device_named(device), getattr(torch, dtype))
+
+
+def memory_of(device: torch.device) -> Memory:
+    """Free and total memory of `device`; the host's for devices that share it."""
+    if device.type == "cuda":
+        # What an earlier model of this process left to the allocator is free.
+        gc.collect()
+        torch.cuda.empty_cache()
+        return Memory(*torch.cuda.mem_get_info(device))
+    host = psutil.virtual_memory()
+    return Memory(host.available, host.total)
+
+
+def device_label(device: torch.device) -> str:
+    """The device with its product name, where it has one."""
+    return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
+
+
+def check_memory(name: str, need_bytes: int, device: torch.device) -> None:
+    """Raises `UserError` where a model's parameters do not fit the device's free memory."""
+    memory = memory_of(device)
+    if need_bytes > memory.free:
+        kind = "GPU memory" if device.type == "cuda" else "memory"
+        raise UserError(
+            f"model={name}: needs about {need_bytes / GB:.1f} GB of {kind} for its parameters, {device_label(device)} "
+            f"has {memory.free / GB:.1f} of {memory.total / GB:.1f} GB free. Free some, or use another device with "
+            "model.device=NAME, or a smaller model."
+        )
+
+
+def _device_named(name: str) -> torch.device:
     if name == "auto":
         return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
         raise UserError(f"model.device={name}: no such device. Use auto, cpu, cuda, cuda:1, ...") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"model.device={name}: no CUDA device here. Use model.device=cpu or auto.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UserError(
+            f"model.device={name}: {torch.cuda.device_count() or 'no'} CUDA devices here. Use model.device=cpu or auto."
+        )
     return device

@@ -10,8 +10,8 @@ import numpy as np
 from harness.records import Record
 
 TARGETS = {
-    "nemotron": "harness.models.nemotron.loader.load",
-    "setdlm": "harness.models.setdlm.loader.load",
+    "nemotron": "harness.models.nemotron.loader.NemotronLoader",
+    "setdlm": "harness.models.setdlm.loader.SetDlmLoader",
 }
 WIDTHS = {"autoregressive": 0, "linear": 31, "packed": 31, "quadratic": 7, "native": 8}
 CALLS = {"linear": 2}

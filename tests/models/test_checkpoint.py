@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 import harness
 from harness.errors import UserError
-from harness.models.placement import EMBEDDED
+from harness.models.source import EMBEDDED
 
 
 @pytest.fixture

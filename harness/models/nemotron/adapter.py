@@ -121,6 +121,14 @@ def load_adapter(backbone: Ministral3ForCausalLM, folder: Path, mode: Mode) -> P
     return adapter
 
 
+def random_adapter(backbone: Ministral3ForCausalLM, r: int, lora_alpha: int, mode: Mode) -> ProposalAdapter:
+    """An adapter of that rank with random inputs and zero outputs: costs what a trained one does, changes nothing."""
+    adapter = ProposalAdapter(backbone, r, lora_alpha / r, mode)
+    for layer in adapter.layers:
+        nn.init.normal_(layer.lora_A)
+    return adapter
+
+
 def _read_config(folder: Path) -> dict:
     path = folder / "adapter_config.json"
     try:

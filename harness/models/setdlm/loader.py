@@ -6,7 +6,8 @@ stores beside them is dropped. The head is tied to the embeddings, whether the c
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,21 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from harness.errors import UserError
+from harness.models.backbone import (
+    Weights,
+    check_weights,
+    fill_randomly,
+    finish,
+    parameters_of,
+    with_fields,
+    without_memory,
+)
 from harness.models.checkpoint import load_strictly, read_config
 from harness.models.language_model import LanguageModel
-from harness.models.placement import device_named, dtype_named, folder_of
+from harness.models.placement import check_memory, placement
 from harness.models.setdlm.model import SetDlmModel
+from harness.models.source import Source, locate
+from harness.models.tokenizer import STAND_IN, chat_tokenizer, stand_in_tokenizer
 
 PREFIX = "backbone.model."
 NOT_OF_THE_BACKBONE = ("static_attention_mask",)
@@ -38,140 +50,153 @@ BASE_FIELDS = (
 )
 
 
-def load(
-    name: str,
-    path: str,
-    dtype: str,
-    device: str,
-    base: str | None = None,
-    eos_tokens: Sequence[str] | None = None,
-) -> LanguageModel:
-    """Loads a checkpoint folder in the released layout. Matrix products in float32 are then exact: TF32 is off.
+@dataclass
+class SetDlmLoader:
+    """A checkpoint that was found, understood, and fits the device; `load` reads its weights.
 
-    Args:
+    Attributes:
       name: what records call the model.
-      path: folder with config.json and weights, safetensors or `.bin`; `embedded:NAME` for one that is part of this
-        package.
+      path: OWNER/NAME on the hub, a folder with config.json and weights (safetensors or `.bin`), or `embedded:NAME`
+        for one that is part of this package.
+      revision: branch, tag or commit on the hub; None for its main branch.
       dtype: "float32", "bfloat16" or "float64".
       device: "cpu", "cuda", ..., or "auto" for the first accelerator there is.
-      base: folder of the base model with its config.json and tokenizer; None for the one that the checkpoint names,
-        if it is a folder inside the checkpoint.
+      base: the base model's config.json and tokenizer: OWNER/NAME on the hub, or a folder; None for the one that the
+        checkpoint names, if it is a folder inside the checkpoint.
+      base_revision: as `revision`, of the base model.
       eos_tokens: tokens that end a response; None for the one that the checkpoint names.
+      weights: "released", or "random" for the same architecture without any download.
+      architecture: what is known of both config.json files; what random weights are built from.
+      layers: with random weights, how many layers to build; None for all.
+      backbone: the network; on the meta device until `load`.
 
     Raises:
-      UserError: the folders are not such a checkpoint and its base model, or the device is not there.
+      UserError: there is no such checkpoint or base model, they are none of this family, or the device is missing or
+        too small.
     """
-    folder = folder_of(path)
-    config = _with_fields(read_config(folder), CHECKPOINT_FIELDS, folder, "Is it a SetDLM checkpoint?")
-    base_folder = _base_folder(config, folder, base)
-    number_type, target = dtype_named(dtype), device_named(device)
-    tokenizer = _tokenizer(base_folder, config["mask_token_id"])
-    backbone = _backbone(config, folder, base_folder, number_type).to(target)
-    torch.set_float32_matmul_precision("highest")
-    return LanguageModel(
-        name=name,
-        model=SetDlmModel(backbone, config["mask_token_id"]),
-        tokenizer=tokenizer,
-        eos_ids=_eos_ids(tokenizer, config["eos_token_id"], eos_tokens),
-        context_length=backbone.config.max_position_embeddings,
-        facts={
-            "source": path,
-            "base": base or _named_base(config),
-            "config_sha256": _sha256(folder / "config.json"),
-            "base_config_sha256": _sha256(base_folder / "config.json"),
-            "parameters": sum(parameter.numel() for parameter in backbone.parameters()),
-            "dtype": dtype,
-            "float32_matmul_precision": torch.get_float32_matmul_precision(),
-            "device": str(target),
-            "attention": backbone.config._attn_implementation,
-        },
-    )
 
+    name: str
+    path: str
+    dtype: str
+    device: str
+    revision: str | None = None
+    base: str | None = None
+    base_revision: str | None = None
+    eos_tokens: Sequence[str] | None = None
+    weights: Weights = "released"
+    architecture: Mapping[str, Any] | None = None
+    layers: int | None = None
 
-def _base_folder(config: dict[str, Any], folder: Path, base: str | None) -> Path:
-    if base is not None:
-        found = folder_of(base)
-        if not found.is_dir():
-            raise UserError(
-                f"model.base={base}: no such folder. Give it the base model's folder with config.json and tokenizer."
-            )
-        return found
-    named = _named_base(config)
-    if not (folder / named).is_dir():
-        raise UserError(
-            f"model: {folder / 'config.json'} names the base model {named}, which is no folder inside {folder}. "
-            f"Give model.base a folder with config.json and tokenizer of {named}."
+    def __post_init__(self) -> None:
+        check_weights(self.weights, self.layers)
+        self._where = placement(self.device, self.dtype)
+        needs_source = self.weights == "released" or self.architecture is None
+        self._source = locate(self.path, self.revision, "model.path") if needs_source else None
+        if self._source is None:
+            self._base, self._config, base = None, dict(self.architecture), dict(self.architecture)
+        else:
+            self._config = read_config(self._source.folder)
+            with_fields(self._config, CHECKPOINT_FIELDS, self._source.folder / "config.json", "Is it SetDLM's?")
+            self._base = self._locate_base()
+            base = read_config(self._base.folder)
+        fields = _translated(base, self._base.folder if self._base else "model.architecture")
+        layers = self.layers or self._config.get("backbone_config", {}).get("num_layers") or 0
+        if layers > 0:
+            fields["num_hidden_layers"] = layers
+        self.backbone = without_memory(lambda: Qwen3ForCausalLM(Qwen3Config(**fields)))
+        self._tokenizer = self._make_tokenizer(fields["vocab_size"])
+        self._eos_ids = self._make_eos_ids()
+        check_memory(self.name, parameters_of(self.backbone) * self._where.dtype.itemsize, self._where.device)
+
+    @property
+    def where(self) -> str:
+        """Where its files were found."""
+        return str(self._source.folder) if self._source else "nowhere, weights are random"
+
+    def load(self) -> LanguageModel:
+        """Reads the weights, or makes them up.
+
+        Raises:
+          UserError: they cannot be had, or are not those of the config.
+        """
+        if self.weights == "random":
+            fill_randomly(self.backbone, self._where)
+            origin = {"weights": "random", "tokenizer": STAND_IN}
+        else:
+            folder = self._source.fetched("*.safetensors", "pytorch_model*")
+            tied = TIED if self.backbone.config.tie_word_embeddings else None
+            digests = load_strictly(self.backbone, folder, _stock_name, self._where, tied)
+            origin = {
+                **self._source.facts,
+                "config_sha256": _sha256(folder / "config.json"),
+                "weights_sha256": digests,
+                "base": self._base.facts | {"config_sha256": _sha256(self._base.folder / "config.json")},
+            }
+        finish(self.backbone, self._where)
+        return LanguageModel(
+            name=self.name,
+            model=SetDlmModel(self.backbone, self._config["mask_token_id"]),
+            tokenizer=self._tokenizer,
+            eos_ids=self._eos_ids,
+            context_length=self.backbone.config.max_position_embeddings,
+            has_random_weights=self.weights == "random",
+            facts={
+                **origin,
+                "parameters": parameters_of(self.backbone),
+                "dtype": self.dtype,
+                "float32_matmul_precision": torch.get_float32_matmul_precision(),
+                "device": str(self._where.device),
+                "attention": self.backbone.config._attn_implementation,
+            },
         )
-    return folder / named
+
+    def _locate_base(self) -> Source:
+        if self.base is not None:
+            return locate(self.base, self.base_revision, "model.base")
+        folder, named = self._source.folder, self._config["backbone_config"].get("pretrained_model_name_or_path")
+        if not named or not (folder / named).is_dir():
+            raise UserError(
+                f"model: {folder / 'config.json'} names the base model {named}, which is no folder inside {folder}. "
+                f"Give model.base a folder with config.json and tokenizer of {named}."
+            )
+        return Source(named, folder / named)
+
+    def _make_tokenizer(self, vocab_size: int) -> PreTrainedTokenizerFast:
+        if self.weights == "random":
+            return stand_in_tokenizer()
+        return chat_tokenizer(self._base.folder, vocab_size, self._config["mask_token_id"], bos_id=None)
+
+    def _make_eos_ids(self) -> frozenset[int]:
+        if self.eos_tokens is None or self.weights == "random":
+            return frozenset([self._config["eos_token_id"]])
+        vocabulary = self._tokenizer.get_vocab()
+        unknown = [token for token in self.eos_tokens if token not in vocabulary]
+        if unknown or not self.eos_tokens:
+            raise UserError(
+                f"model.eos_tokens={list(self.eos_tokens)}: need at least one token, all in the vocabulary."
+            )
+        return frozenset(vocabulary[token] for token in self.eos_tokens)
 
 
-def _named_base(config: dict[str, Any]) -> str:
-    return config["backbone_config"].get("pretrained_model_name_or_path", "(none)")
-
-
-def _backbone(config: dict[str, Any], folder: Path, base_folder: Path, dtype: torch.dtype) -> Qwen3ForCausalLM:
-    base = read_config(base_folder)
+def _translated(base: Mapping[str, Any], where: str | Path) -> dict[str, Any]:
+    """The stock config's fields from the base model's config.json."""
     # Base models of before transformers 5 give the frequency base alone.
     rotary = base.get("rope_parameters") or {"rope_type": "default", "rope_theta": base.get("rope_theta")}
-    base = _with_fields(base | rotary, (*BASE_FIELDS, "rope_theta"), base_folder, "Is it a Qwen3 model?")
-    if base.get("use_sliding_window") or base.get("rope_scaling"):
-        raise UserError(f"model: {base_folder / 'config.json'} has a sliding window or rope_scaling; need neither.")
-    fields = {field: base[field] for field in BASE_FIELDS}
-    layers = config["backbone_config"].get("num_layers") or 0
-    if layers > 0:
-        fields["num_hidden_layers"] = layers
-    with torch.device("meta"):
-        backbone = Qwen3ForCausalLM(
-            Qwen3Config(
-                **fields,
-                rope_parameters=rotary,
-                bos_token_id=None,
-                eos_token_id=None,
-                pad_token_id=None,
-                attn_implementation="sdpa",
-            )
-        )
-    load_strictly(backbone, folder, _stock_name, dtype, TIED if fields["tie_word_embeddings"] else None)
-    backbone.tie_weights()
-    # Buffers are no part of a checkpoint: the rotary frequencies are computed anew, off the meta device.
-    backbone.model.rotary_emb = type(backbone.model.rotary_emb)(backbone.config)
-    return backbone
+    with_fields({**base, **rotary}, (*BASE_FIELDS, "rope_theta"), where, "Is it a Qwen3 model?")
+    if base.get("use_sliding_window") or base.get("rope_scaling") or base.get("attention_bias"):
+        raise UserError(f"model: {where} has a sliding window, rope_scaling or attention_bias; need none of them.")
+    return {field: base[field] for field in BASE_FIELDS} | {
+        "rope_parameters": dict(rotary),
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "pad_token_id": None,
+        "attn_implementation": "sdpa",
+    }
 
 
 def _stock_name(released: str) -> str | None:
     """The stock backbone's name of a released tensor; None for what no backbone has."""
     return None if released in NOT_OF_THE_BACKBONE else released.removeprefix(PREFIX)
-
-
-def _tokenizer(base_folder: Path, mask_id: int) -> PreTrainedTokenizerFast:
-    if not (base_folder / "tokenizer.json").exists():
-        raise UserError(f"model: {base_folder} has no tokenizer.json. Is it the base model's folder?")
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(base_folder)
-    if tokenizer.chat_template is None:
-        raise UserError(f"model: the tokenizer in {base_folder} has no chat template. Is it the base model's folder?")
-    if tokenizer.mask_token_id not in (None, mask_id):
-        raise UserError(
-            f"model: mask token {mask_id} in the checkpoint, {tokenizer.mask_token_id} in the tokenizer of "
-            f"{base_folder}. Check that model.path and model.base belong together."
-        )
-    return tokenizer
-
-
-def _eos_ids(tokenizer: PreTrainedTokenizerFast, released: int, eos_tokens: Sequence[str] | None) -> frozenset[int]:
-    if eos_tokens is None:
-        return frozenset([released])
-    vocabulary = tokenizer.get_vocab()
-    unknown = [token for token in eos_tokens if token not in vocabulary]
-    if unknown or not eos_tokens:
-        raise UserError(f"model.eos_tokens={list(eos_tokens)}: need at least one token, all in the vocabulary.")
-    return frozenset(vocabulary[token] for token in eos_tokens)
-
-
-def _with_fields(config: dict[str, Any], needed: Sequence[str], folder: Path, question: str) -> dict[str, Any]:
-    absent = [field for field in needed if config.get(field) is None]
-    if absent:
-        raise UserError(f"model: {folder / 'config.json'} lacks {', '.join(absent)}. {question}")
-    return config
 
 
 def _sha256(path: Path) -> str:

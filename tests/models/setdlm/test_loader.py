@@ -15,7 +15,7 @@ from transformers import Qwen3ForCausalLM
 from harness.config import compose
 from harness.errors import UserError
 from harness.models.language_model import LanguageModel
-from harness.models.setdlm.loader import load
+from harness.models.setdlm.loader import SetDlmLoader
 from tests.models.setdlm.builders import PROMPT, backbone_config, masked_query
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
@@ -97,7 +97,7 @@ def write_configs(folder: Path, tokenizer, backbone: Qwen3ForCausalLM) -> None:
 
 def loaded(folder: Path, **changes) -> LanguageModel:
     arguments = {"dtype": "float32", "device": "cpu", "base": str(folder.parent / "base")} | changes
-    return load("setdlm", str(folder), **arguments)
+    return SetDlmLoader("setdlm", str(folder), **arguments).load()
 
 
 def change_config(path: Path, **changes) -> None:
@@ -220,7 +220,7 @@ def test_other_number_types_are_converted(folder, backbone):
     ("changes", "said"),
     [
         ({"base": None}, f"names the base model {BASE}, which is no folder"),
-        ({"base": "/nowhere"}, "model.base=/nowhere: no such folder"),
+        ({"base": "/nowhere"}, "model.base=/nowhere: no folder there"),
         ({"dtype": "float8"}, "model.dtype=float8: no such dtype"),
         ({"eos_tokens": ["<|nothing|>"]}, "all in the vocabulary"),
         ({"eos_tokens": []}, "at least one token"),
@@ -256,7 +256,7 @@ def test_a_trained_model_is_exported_in_a_layout_that_loads(tmp_path, tokenizer)
     recipe = RECIPES["tiny_setdlm"]
     backbone = recipe.build(tokenizer).eval()
     recipe.export(backbone, tokenizer, tmp_path)
-    model = load("tiny_setdlm", str(tmp_path), "float32", "cpu")
+    model = SetDlmLoader("tiny_setdlm", str(tmp_path), "float32", "cpu").load()
     assert_equal(model, backbone)
     assert model.eos_ids == {tokenizer.eos_token_id}
     assert sum(file.stat().st_size for file in tmp_path.rglob("*")) < 12 * 2**20

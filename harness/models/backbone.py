@@ -1,0 +1,77 @@
+"""What both families' loaders do with a stock backbone: build it without memory, fill it, put it on its device."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from transformers import PreTrainedModel
+
+from harness.errors import UserError, unknown
+from harness.models.placement import Placement
+
+Weights = Literal["released", "random"]
+WEIGHTS = ("released", "random")
+
+INITIAL_DEVIATION = 0.02  # of random weights, as trained models start
+
+
+def check_weights(weights: str, layers: int | None) -> None:
+    """Raises `UserError` for weights that do not exist, and for released ones with layers left out."""
+    if weights not in WEIGHTS:
+        raise unknown("weights", weights, WEIGHTS)
+    if layers is not None and weights != "random":
+        raise UserError(
+            f"model.layers={layers}: released weights come with all layers. Add weights=random, or drop it."
+        )
+    if layers is not None and (not isinstance(layers, int) or layers < 1):
+        raise UserError(f"model.layers={layers}: need an integer of at least 1.")
+
+
+def without_memory(build: Callable[[], PreTrainedModel]) -> PreTrainedModel:
+    """The backbone that `build` gives, on the meta device and in evaluation mode."""
+    with torch.device("meta"):
+        return build().eval()
+
+
+def parameters_of(backbone: PreTrainedModel) -> int:
+    """Number of parameters; a tied head counts once."""
+    return sum(parameter.numel() for parameter in backbone.parameters())
+
+
+def fill_randomly(backbone: PreTrainedModel, where: Placement) -> None:
+    """Gives every matrix independent normal entries, and every norm ones; the same on every call.
+
+    What a forward pass costs does not depend on what the weights say.
+    """
+    backbone.to(where.dtype).to_empty(device=where.device)
+    generator = torch.Generator(where.device).manual_seed(0)
+    with torch.no_grad():
+        for parameter in backbone.parameters():
+            if parameter.ndim == 1:
+                parameter.fill_(1.0)
+            else:
+                parameter.normal_(0.0, INITIAL_DEVIATION, generator=generator)
+
+
+def finish(backbone: PreTrainedModel, where: Placement) -> None:
+    """Makes a filled backbone ready: buffers on the device, float32 products exact.
+
+    Buffers are no part of a checkpoint: the rotary frequencies are computed anew, off the meta device, in float32
+    whatever the dtype.
+    """
+    backbone.tie_weights()
+    backbone.model.rotary_emb = type(backbone.model.rotary_emb)(backbone.config).to(where.device)
+    torch.set_float32_matmul_precision("highest")  # no TF32 (E.1)
+
+
+def with_fields(config: Mapping[str, Any], needed: Sequence[str], where: str | Path, question: str) -> None:
+    """Raises `UserError` where `config` lacks one of `needed`, or has null for it.
+
+    Args:
+      where: the file that it was read from.
+      question: what the user should ask themselves.
+    """
+    absent = [field for field in needed if config.get(field) is None]
+    if absent:
+        raise UserError(f"model: {where} lacks {', '.join(absent)}. {question}")
