@@ -21,7 +21,7 @@ MODELS = ("nemotron3b", "nemotron8b")
 STATEMENTS = read_published()
 
 
-def write_cell(folder: Path, gains: Mapping[str, tuple[float, float]], **changes) -> None:
+def write_cell(folder: Path, gains: Mapping[str, tuple[float, float]], family: str = "nemotron", **changes) -> None:
     """A cell whose methods differ from Linear by fixed factors: (tokens/NFE, throughput) of each method.
 
     Counts are large, so that rounding to whole calls changes no digit that is shown.
@@ -35,7 +35,7 @@ def write_cell(folder: Path, gains: Mapping[str, tuple[float, float]], **changes
             timed = {"wall_s": wall_s / throughput, "model_s": wall_s / throughput * 0.9}
             counts = {"tokens": tokens, "nfe": round(nfe / tokens_per_nfe)}
             records.append(record(schedule=schedule, prompt_id=f"p{index}", **counts, **timed, **changes))
-    write_run(folder, records, cap=1024)
+    write_run(folder, records, cap=1024, family=family)
 
 
 def rows_of(folder: Path, name: str):
@@ -69,23 +69,46 @@ def test_published_numbers_read_as_the_paper_prints_them(name, text):
     assert one.text() == text
 
 
-def test_the_published_greedy_ranges_come_back_from_records_that_have_them(tmp_path):
-    """The ends of the ranges in three of ten settings, values between them in the others."""
-    triples = [(1.134, 1.035, 1.034), (1.203, 1.093, 1.323), (1.15, 1.15 / 1.089, 1.2)]
+# (tokens/NFE, throughput) over Linear-SS and throughput over Quadratic-SS: the ends of the published ranges, each in
+# one of the settings; time/NFE is the first divided by the second.
+RANGES = {
+    "greedy": (
+        0.0,
+        [(1.134, 1.035, 1.034), (1.203, 1.093, 1.323), (1.15, 1.15 / 1.089, 1.2), (1.16, 1.16 / 1.101, 1.1)],
+    ),
+    "sampling": (1.0, [(1.148, 1.02, 1.1), (1.215, 1.063, 1.1), (1.16, 1.16 / 1.119, 1.1), (1.2, 1.2 / 1.154, 0.9)]),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_the_published_ranges_come_back_from_records_that_have_them(tmp_path, name):
+    """The other settings have values between the ends."""
+    temperature, triples = RANGES[name]
     for index, (model, task) in enumerate((model, task) for model in MODELS for task in TASKS):
-        tokens_per_nfe, throughput, quadratic = triples[index] if index < 3 else (1.16, 1.06, 1.1)
+        tokens_per_nfe, throughput, quadratic = triples[index] if index < 4 else (1.17, 1.05, 1.1)
         gains = {"packed": (tokens_per_nfe, throughput), "quadratic": (1.0, throughput / quadratic)}
-        write_cell(tmp_path / f"{model}-{task}", gains, model=model, task=task)
-    study = read_study([tmp_path])
-    greedy = [one for one in STATEMENTS if one.id.startswith("greedy-") and "quadratic-" not in one.id]
-    rows = compare_published(study, greedy)
-    assert {row.verdict for row in rows} == {"inside"}
-    for one in (statement for statement in greedy if statement.kind == "range"):
-        values = [row.value.value for row in rows if row.published == one]
+        write_cell(tmp_path / f"{model}-{task}", gains, model=model, task=task, temperature=temperature)
+    ranges = [one for one in STATEMENTS if one.id.startswith(f"{name}-") and one.kind == "range"]
+    assert len(ranges) == {"greedy": 4, "sampling": 3}[name]
+    table = comparison_table(read_study([tmp_path]), STATEMENTS)
+    for one in ranges:
+        rows = [row for row in table.rows if row[-1] == one.id]
+        values = [row[4].estimate.value for row in rows]
         assert len(values) == 10
+        assert {row[6] for row in rows} == {"inside"}
         assert (round(min(values), 1), round(max(values), 1)) == (one.low, one.high)
-    (highest,) = [row.value for row in rows if row.published.id == "greedy-highest"]
-    assert highest == 10
+    (above,) = [row for row in table.rows if row[-1] == f"{name}-intervals-above"]
+    assert (above[4].value, above[6]) == (10, "inside")
+
+
+def test_the_published_setdlm_gains_come_back_from_records_that_have_them(tmp_path):
+    for model, width, throughput in (("setdlm_smax16", 8, 1.06), ("setdlm_smax32", 16, 1.015)):
+        gains = {"packed": (1.087, throughput), "quadratic": (1.0, 0.5)}
+        names = {"model": model, "task": "gsm8k", "width": width}
+        write_cell(tmp_path / model, gains, family="setdlm", **names)
+    for width, gain in ((8, 6.0), (16, 1.5)):
+        (row,) = rows_of(tmp_path, f"setdlm-throughput-{width}")
+        assert (row.verdict, round(row.value.value, 1)) == ("inside", gain)
 
 
 def test_the_published_shares_come_back_from_records_that_have_them(tmp_path):
