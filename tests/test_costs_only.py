@@ -49,6 +49,17 @@ def test_random_weights_with_replayed_acceptance_cost_what_the_schedule_says(tmp
     assert manifest["model"]["tokenizer"] == "embedded:tiny_nemotron"
 
 
+def test_a_windowed_family_costs_what_its_schedule_says_too(tmp_path):
+    sizes = {"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2,
+             "head_dim": 16, "vocab_size": 1024, "mask_token_id": 1000, "eos_token_id": 1001}  # fmt: skip
+    small = [f"model.architecture.{key}={value}" for key, value in sizes.items()]
+    arguments = ["model=setdlm_smax16", "weights=random", "model.layers=1", "acceptance=5", "run_dir=out"]
+    assert run(*arguments, *small) == 0
+    records = [record for record in records_of(tmp_path / "out") if record.schedule == "linear"]
+    assert [list(record.accepted) for record in records] == [[5, 5, 5, 5, 4]] * 2
+    assert {record.nfe for record in records} == {1 + 2 * 5}
+
+
 def test_a_random_adapter_costs_its_rows(tmp_path):
     adapted = ["model=nemotron8b_lora" if one == "model=nemotron8b" else one for one in SMALL]
     assert run(*adapted, "acceptance=6", "run_dir=out") == 0

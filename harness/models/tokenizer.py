@@ -25,7 +25,7 @@ def chat_tokenizer(folder: Path, vocab_size: int, mask_id: int, bos_id: int | No
 
     Raises:
       UserError: it is not there, has no chat template, another mask token, or a template that gives ids beyond the
-        vocabulary, a mask, or a second BOS.
+        vocabulary, a mask, a second BOS, or an opened thinking block.
     """
     if not (folder / "tokenizer.json").exists():
         raise UserError(f"model: {folder} has no tokenizer.json. Is it a checkpoint's, or its base model's, folder?")
@@ -52,10 +52,12 @@ def _check_prompt(
 ) -> None:
     message = [{"role": "user", "content": PROBE}]
     ids = tokenizer.apply_chat_template(message, add_generation_prompt=True, enable_thinking=False)["input_ids"]
+    text = tokenizer.decode(ids)
     problems = {
         f"ids from {vocab_size} on": max(ids) >= vocab_size,
         f"the mask {mask_id}": mask_id in ids,
         f"BOS {bos_id} twice": bos_id is not None and ids.count(bos_id) > 1,
+        "thinking not switched off": text.count("<think>") > text.count("</think>"),
     }
     wrong = [what for what, is_so in problems.items() if is_so]
     if wrong:

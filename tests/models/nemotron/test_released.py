@@ -204,6 +204,7 @@ def spoil_template(old: str, new: str) -> Callable[[Path], object]:
         (change_config(mask_token_id=100), "mask token 100 in the checkpoint, 3 in the tokenizer"),
         (change_config(vocab_size=200), "a prompt with ids from 200 on"),
         (spoil_template("assistant", "<|mask|>"), f"a prompt with the mask {MASK}"),
+        (spoil_template("assistant", "assistant<think>"), "a prompt with thinking not switched off"),
     ],
 )
 def test_a_config_or_tokenizer_that_the_layouts_do_not_fit_is_refused_before_weights_are_read(checkpoint, spoil, said):
