@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import UserError
+from harness.experiments import Cell
 from harness.planning import read_shard
 from harness.run_folder import RunFolder
 from harness.run_lock import is_held
@@ -17,7 +18,7 @@ class Status:
     Attributes:
       cell: model, task, schedules and what else tells it from others.
       recorded, expected: responses, those passed over included.
-      state: "done", "running", "partial", "failed" or "damaged".
+      state: "done", "running", "partial", "failed", "damaged", or "missing" where a cell was not started.
       reason: the first line of what went wrong, or nothing.
     """
 
@@ -41,6 +42,15 @@ def statuses(paths: Iterable[Path]) -> Sequence[Status]:
             raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
         folders |= {file.parent for name in ("manifest.json", "error.txt") for file in path.rglob(name)}
     return [status(folder) for folder in sorted(folders)]
+
+
+def cell_statuses(cells: Iterable[Cell]) -> Sequence[Status]:
+    """Of the run folders of an experiment's cells, shards one by one."""
+    found: list[Status] = []
+    for cell in cells:
+        below = statuses([cell.run_dir]) if cell.run_dir.is_dir() else []
+        found += below or [Status(cell.run_dir, " ".join(cell.overrides), 0, 0, "missing")]
+    return found
 
 
 def status(path: Path) -> Status:

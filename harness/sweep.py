@@ -19,7 +19,8 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.commands.run import RUNS, run
+from harness.analysis.runs import RUNS
+from harness.commands.run import run
 from harness.commands.status import status_table
 from harness.config import CONFIG_DIR, as_user_error, check
 from harness.errors import UserError

@@ -10,7 +10,9 @@ import pytest
 
 from harness.command_line import main
 from harness.config import CONFIG_DIR
+from harness.experiments import cells_of
 from harness.records import read_records
+from harness.run_folder import RunFolder
 
 FAST = ["warmups=0", "drift_prompts=0", "task.max_new_tokens=24", "model.device=cpu"]
 TIMES = {"wall_s", "model_s", "started_at", "checksum"}
@@ -95,7 +97,8 @@ def test_the_slurm_example_composes():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), [(["nowhere"], "nowhere: no such folder"), (["x=1"], "takes folders only")]
+    ("arguments", "said"),
+    [(["nowhere"], "nowhere: no such folder"), (["x=1"], "status x=1: takes folders, or experiment=NAME")],
 )
 def test_status_names_mistakes_in_one_line(capsys, arguments, said):
     assert main(["status", *arguments]) == 2
@@ -105,3 +108,13 @@ def test_status_names_mistakes_in_one_line(capsys, arguments, said):
 def test_status_of_nothing_says_so(tmp_path, capsys):
     assert main(["status", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "no runs there\n"
+
+
+def test_status_of_an_experiment_names_every_cell(capsys):
+    cells = cells_of(["experiment=table6"])
+    RunFolder(cells[1].run_dir).failed("no weights here")
+    assert main(["status", "experiment=table6"]) == 0
+    listed = capsys.readouterr().out
+    assert listed.rstrip().endswith(f"{len(cells) - 1} missing, 1 failed")
+    assert "failed   no weights here" in listed
+    assert "model=nemotron8b task=writingbench" in listed

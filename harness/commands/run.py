@@ -81,6 +81,7 @@ def _run_all(cells: Sequence[Cell]) -> None:
             run(cell.config())
         except UserError as error:
             failed += 1
+            RunFolder(cell.run_dir).failed(str(error))
             print(f"PARTIAL: not run: {error}", file=sys.stderr)
     if failed:
         raise UserError(

@@ -1,27 +1,30 @@
-"""usage: python -m harness status [PATH ...]
+"""usage: python -m harness status [PATH ...] [experiment=NAME [KEY=VALUE ...]]
 
-How far every run folder at and below PATH is (default: results/runs): done, running, partial, failed with its first
-error line, or damaged. A run goes on with its own command and run_dir=FOLDER.
+How far every run folder at and below PATH is (default: results/runs), or every cell of an experiment: done, running,
+partial, missing, failed with its first error line, or damaged. A run goes on with its own command and run_dir=FOLDER,
+an experiment with its own command.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.analysis.runs import RUNS
 from harness.analysis.table import aligned
-from harness.commands.run import RUNS
 from harness.errors import UserError
-from harness.status import Status, statuses
+from harness.experiments import cells_of
+from harness.status import Status, cell_statuses, statuses
 
 HEADER = ("folder", "cell", "responses", "state", "")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the table and a line of counts."""
+    cells = cells_of(arguments)
     options = [argument for argument in arguments if argument.startswith("-") or "=" in argument]
-    if options:
-        raise UserError(f"status {options[0]}: takes folders only.")
-    found = statuses([Path(argument) for argument in arguments] or [RUNS])
+    if options and not cells:
+        raise UserError(f"status {options[0]}: takes folders, or experiment=NAME of an experiment with several cells.")
+    found = cell_statuses(cells) if cells else statuses([Path(argument) for argument in arguments] or [RUNS])
     print(status_table(found))
     return 0
 
