@@ -70,11 +70,15 @@ def extract(response: str, task: CodeReference) -> str | None:
 
 
 def _readable(response: str) -> str:
-    """The response without thoughts, chat markers and foreign line ends; a long one without blank lines."""
+    """The response without thoughts, chat markers and foreign line ends; a long one without blank lines.
+
+    Lone surrogates go as well: no source text can hold them.
+    """
     text = response.rpartition("</think>")[2]
     if len(text) > LONGEST_RESPONSE:
         text = f"{text[: LONGEST_RESPONSE // 2]}\n{text[-LONGEST_RESPONSE // 2 :]}"
     text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.encode("utf-8", "ignore").decode("utf-8")
     text = SPECIAL_TOKEN.sub("", text.replace("\ufeff", "").replace("\u200b", "")).replace("\x00", "")
     if len(text) > LONGEST_PROGRAM:
         text = re.sub(r"\n\s*\n", "\n", text)
