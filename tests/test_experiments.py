@@ -9,7 +9,9 @@ import pytest
 
 from harness.analysis.published import read_published
 from harness.command_line import main
+from harness.commands.run import run
 from harness.config import compose, names
+from harness.errors import UserError
 from harness.experiments import cells_of
 
 NEMOTRON = ("nemotron3b", "nemotron8b")
@@ -156,6 +158,12 @@ def test_an_experiment_runs_its_cells_and_goes_on_where_it_stopped(capsys, tmp_p
     assert main(arguments) == 0
     assert "going on: 3 of 3 responses are there" in capsys.readouterr().err
     assert len(list((tmp_path / "results/runs/cells").iterdir())) == 1
+
+
+def test_a_sweep_over_an_experiment_with_cells_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="its cells are runs of their own"):
+        run(compose(["experiment=table6"]))
 
 
 def test_cells_that_cannot_be_run_are_counted_and_do_not_stop_the_others(capsys, tmp_path, monkeypatch):

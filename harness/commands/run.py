@@ -95,6 +95,10 @@ def run(config: DictConfig) -> Path:
     Raises:
       UserError: anything wrong with the config, the data, the model or the folder.
     """
+    if config.cells:
+        raise UserError(
+            "experiment: its cells are runs of their own. Leave out -m; --dry-run shows a command for each."
+        )
     loader = find_model(config.model)
     prepared = build_plan(config)
     if type(config.samples) is not int or config.samples < 0:
