@@ -96,6 +96,7 @@ def test_tables_and_graders_leave_such_records_out(tmp_path, capsys):
         (["model.layers=2"], "model.layers=2: released weights come with all layers"),
         (["weights=random", "model.layers=0"], "model.layers=0: need an integer of at least 1"),
         (["weights=none"], "weights=none: no such weights"),
+        (["weights=random", "~model.weights"], "weights=random: tiny_nemotron has no such choice"),
         (
             ["weights=random", "adapter=other", "model=nemotron8b", "model.layers=1"],
             "adapter=other: with random weights",

@@ -10,6 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import gpu_check
 
+from harness.models.nemotron.layout import regular_layout
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
@@ -34,6 +36,20 @@ def test_packed_and_separate_calls_are_equal_and_every_point_is_measured(folder)
     assert all(0 < point["model_ms"] <= point["wall_ms"] for point in measured.values())
     assert model["fit"]["points"] == 8
     assert model["bandwidth_limit_ms"] > 0
+
+
+def test_proposals_that_see_the_draft_are_found(monkeypatch):
+    """Branch 0 assumes that nothing of the draft stands, so its rows must not see any of it (appendix D.1)."""
+
+    def leaking(*shape):
+        layout = regular_layout(*shape)
+        layout.sees[layout.proposal_start :, 1:3] = True
+        return layout
+
+    monkeypatch.setattr("harness.models.nemotron.model.regular_layout", leaking)
+    found = gpu_check._equality(gpu_check._load("tiny_nemotron"), gpu_check.FLOAT32_BOUND)
+    assert not found["is_equal"]
+    assert found["verifier"]["largest_difference"] < gpu_check.FLOAT32_BOUND
 
 
 def test_the_report_reads_as_markdown(folder):

@@ -99,6 +99,8 @@ def run(config: DictConfig) -> Path:
         raise UserError(
             "experiment: its cells are runs of their own. Leave out -m; --dry-run shows a command for each."
         )
+    if config.model.get("weights", "released") != config.weights:
+        raise UserError(f"weights={config.weights}: {config.model.name} has no such choice, its config lacks the key.")
     loader = find_model(config.model)
     prepared = build_plan(config)
     if type(config.samples) is not int or config.samples < 0:
