@@ -262,7 +262,7 @@ def test_a_trained_model_is_exported_in_a_layout_that_loads(tmp_path, tokenizer)
     assert sum(file.stat().st_size for file in tmp_path.rglob("*")) < 12 * 2**20
 
 
-@pytest.mark.parametrize(("name", "width"), [("setdlm_smax16", 8), ("setdlm_smax32", 16)])
+@pytest.mark.parametrize(("name", "width"), [("tiny_setdlm", 8), ("setdlm_smax16", 8), ("setdlm_smax32", 16)])
 def test_configs_give_the_papers_windows(name, width):
     config = compose([f"model={name}", "task=toy_math", "schedule=[linear,packed]"]).model
     assert set(config.widths.values()) == {width}
