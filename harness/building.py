@@ -39,8 +39,16 @@ def build(config: DictConfig, what: str, **more: Any) -> Any:
 
 
 def build_schedules(configs: Mapping[str, DictConfig]) -> Mapping[str, Any]:
-    """All schedules of a run by name, in the order in which they were asked for."""
-    return {name: build(config, f"schedules.{name}") for name, config in configs.items()}
+    """All schedules of a run by name, in the order in which they were asked for.
+
+    Raises:
+      UserError: one cannot be built, or is none.
+    """
+    built = {name: build(config, f"schedules.{name}") for name, config in configs.items()}
+    for name, schedule in built.items():
+        if not callable(getattr(schedule, "decode", None)):
+            raise UserError(f"schedules.{name}={configs[name]}: need the _target_ of a schedule.")
+    return built
 
 
 def build_plan(config: DictConfig) -> Plan:

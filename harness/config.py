@@ -74,7 +74,6 @@ def check(config: DictConfig) -> None:
       UserError: the key, its value, and what is needed.
       OmegaConfBaseException: an interpolation leads nowhere.
     """
-    OmegaConf.resolve(config)
     missing = OmegaConf.missing_keys(config)
     if missing:
         raise UserError(f"{min(missing)}=???: needs a value.")
@@ -82,14 +81,16 @@ def check(config: DictConfig) -> None:
         if not OmegaConf.is_dict(config[group]):
             raise UserError(f"{group}={config[group]}: need a name, as `python -m harness list` shows them.")
     for field in fields(Settings):
+        value = config[field.name]
         typed = OmegaConf.structured(Settings)
         try:
-            typed[field.name] = config[field.name]
-            config[field.name] = typed[field.name]
+            typed[field.name] = value
         except OmegaConfBaseException:
             kinds = " or ".join(KINDS[kind] for kind in get_args(field.type) or (field.type,))
-            value = "null" if config[field.name] is None else config[field.name]
-            raise UserError(f"{field.name}={value}: need {kinds}.") from None
+            raise UserError(f"{field.name}={'null' if value is None else value}: need {kinds}.") from None
+        config[field.name] = typed[field.name]
+    # Last, so that what refers to these values gets them in their kinds.
+    OmegaConf.resolve(config)
 
 
 def as_user_error(error: Exception) -> UserError:

@@ -154,7 +154,7 @@ def test_limit_zero_runs_nothing_and_says_so(tmp_path, capsys):
         (["limit=-1"], "limit=-1: need an integer of at least 0"),
         (["limt=3"], "limt: no such key.* Did you mean limit?"),
         (["limit=["], "limit=[: cannot be read as KEY=VALUE"),
-        (["temperature=-1"], "temperature=-1.0: need a number of at least 0"),
+        (["temperature=-1"], "temperature=-1: need a number of at least 0"),
         (["temperature=hot"], "temperature=hot: need a number"),
         (["top_p=0"], "top_p: got 0"),
         (["top_k=-3"], "top_k: got -3"),

@@ -28,6 +28,8 @@ def start(*arguments) -> multiprocessing.Process:
     """A run in a process of its own; forked, as everything that it needs is imported already."""
 
     def child():
+        # A background job of a shell starts with Ctrl-C ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         os.dup2(2, 1)
         sys.exit(main([*RUN, *arguments]))
