@@ -78,20 +78,21 @@ def test_a_lock_file_of_nonsense_is_nobodys(tmp_path):
         assert is_held(tmp_path)
 
 
-def contend(folder, start, outcomes):
-    start.wait()
+def contend(folder, both, outcomes):
+    both.wait()
     try:
         with locked(folder):
             outcomes.put("proceeded")
-            time.sleep(0.2)
+            both.wait()  # for the other one, however late it comes to its turn
     except UserError:
         outcomes.put("refused")
+        both.wait()
 
 
 @pytest.mark.parametrize("attempt", range(20))
 def test_of_two_processes_at_the_same_instant_exactly_one_proceeds(tmp_path, attempt):
-    start, outcomes = fork.Barrier(2), fork.Queue()
-    processes = [fork.Process(target=contend, args=(tmp_path, start, outcomes)) for _ in range(2)]
+    both, outcomes = fork.Barrier(2, timeout=20), fork.Queue()
+    processes = [fork.Process(target=contend, args=(tmp_path, both, outcomes)) for _ in range(2)]
     for process in processes:
         process.start()
     found = sorted(outcomes.get(timeout=20) for _ in processes)
