@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.table import SHOWN, some
 from harness.errors import UserError
 from harness.manifest import identity, sessions_of
-from harness.planning import read_shard
+from harness.planning import own_prompts
 from harness.records import Record
-from harness.run_folder import DATA_FACTS, FREE_KEYS, MODEL_FACTS, RunFolder, flat
+from harness.run_folder import DATA_FACTS, FREE_KEYS, MODEL_FACTS, RunFolder, flat, folders_with
 from harness.run_lock import is_held
-
-SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -36,15 +35,11 @@ def parts_below(paths: Sequence[Path], target: Path) -> Sequence[Part]:
     Raises:
       UserError: one does not exist, is damaged, or is being worked in; or there is none.
     """
-    folders: set[Path] = set()
-    for path in paths:
-        if not path.is_dir():
-            raise UserError(f"{path}: no such folder. Give the shards' folders, or the one that holds them.")
-        folders |= {file.parent for file in path.rglob("manifest.json")}
-    folders = {folder for folder in folders if folder.resolve() != target.resolve()}
+    found = folders_with(("manifest.json",), paths)
+    folders = [folder for folder in found if folder.resolve() != target.resolve()]
     if not folders:
         raise UserError(f"{', '.join(map(str, paths))}: no shards there. Run with shard=1/N, 2/N, ... first.")
-    return [_read(folder) for folder in sorted(folders)]
+    return [_read(folder) for folder in folders]
 
 
 def merge(parts: Sequence[Part], target: RunFolder) -> Mapping[str, Any]:
@@ -93,10 +88,10 @@ def _check_shard(part: Part) -> None:
     plan = part.manifest["plan"]
     if plan["shard"] is None:
         raise UserError(f"{part.folder.path}: is a whole run and no shard. Name the shards' folders.")
-    own = set(read_shard(plan["shard"]).part(plan["prompts"]))
+    own = set(own_prompts(plan))
     strange = sorted({prompt_id for _, prompt_id, _ in part.records} - own)
     if strange:
-        raise UserError(f"{part.folder.path}: has prompts that are not of shard {plan['shard']}: {_some(strange)}.")
+        raise UserError(f"{part.folder.path}: has prompts that are not of shard {plan['shard']}: {some(strange)}.")
 
 
 def _check_together(one: Part, other: Part) -> None:
@@ -124,7 +119,7 @@ def _check_no_overlap(parts: Sequence[Part]) -> None:
     twice = sorted({prompt_id for (_, prompt_id, _), count in counts.items() if count > 1})
     if twice:
         where = [str(part.folder.path) for part in parts if any(key[1] == twice[0] for key in part.records)]
-        raise UserError(f"overlap: {len(twice)} prompts are in several shards: {_some(twice)} ({', '.join(where)}).")
+        raise UserError(f"overlap: {len(twice)} prompts are in several shards: {some(twice)} ({', '.join(where)}).")
 
 
 def _check_no_gap(
@@ -136,7 +131,7 @@ def _check_no_gap(
         given = ", ".join(sorted(part.manifest["plan"]["shard"] for part in parts))
         raise UserError(
             f"gaps: {len(missing)} of {len(wanted)} responses are missing, of {len(prompts)} prompts: "
-            f"{_some(prompts)}. Shards given: {given}; run the others, or these to their end."
+            f"{some(prompts)}. Shards given: {given}; run the others, or these to their end."
         )
 
 
@@ -149,7 +144,3 @@ def _manifest(parts: Sequence[Part], plan: Mapping[str, Any]) -> Mapping[str, An
     first = parts[0].manifest
     begun = identity({**first["config"], "shard": None}, plan, first["data"])
     return {**begun, **sessions[0], "resumed": sessions[1:]}
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")

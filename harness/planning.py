@@ -165,6 +165,15 @@ def plan(
     )
 
 
+def own_prompts(facts: Mapping[str, Any]) -> Sequence[str]:
+    """Ids of the prompts that a run has, from what its manifest says of its plan; those of its shard if it is one.
+
+    Raises:
+      UserError: the shard is none.
+    """
+    return read_shard(facts["shard"]).part(facts["prompts"])
+
+
 def _truncation(temperature: float, top_k: int | None, top_p: float | None) -> Truncation | None:
     if not isinstance(temperature, int | float) or not 0 <= temperature < float("inf"):
         raise UserError(f"temperature={temperature:g}: need a number of at least 0; 0 decodes greedily.")

@@ -245,6 +245,20 @@ class RunFolder:
                 )
 
 
+def folders_with(names: Sequence[str], paths: Iterable[Path]) -> Sequence[Path]:
+    """The folders at and below `paths` that hold a file of one of `names`, in order.
+
+    Raises:
+      UserError: one of `paths` is no folder.
+    """
+    found: set[Path] = set()
+    for path in paths:
+        if not path.is_dir():
+            raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
+        found |= {file.parent for name in names for file in path.rglob(name)}
+    return sorted(found)
+
+
 def _last_session(manifest: dict[str, Any]) -> dict[str, Any]:
     """The part of a manifest that the latest start of its run wrote."""
     return manifest["resumed"][-1] if manifest.get("resumed") else manifest

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from harness.errors import UserError
 from harness.experiments import Cell
-from harness.planning import read_shard
-from harness.run_folder import RunFolder
+from harness.planning import own_prompts
+from harness.run_folder import RunFolder, folders_with
 from harness.run_lock import is_held
 
 
@@ -36,12 +36,7 @@ def statuses(paths: Iterable[Path]) -> Sequence[Status]:
     Raises:
       UserError: one of `paths` does not exist.
     """
-    folders: set[Path] = set()
-    for path in paths:
-        if not path.is_dir():
-            raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
-        folders |= {file.parent for name in ("manifest.json", "error.txt") for file in path.rglob(name)}
-    return [status(folder) for folder in sorted(folders)]
+    return [status(folder) for folder in folders_with(("manifest.json", "error.txt"), paths)]
 
 
 def cell_statuses(cells: Iterable[Cell]) -> Sequence[Status]:
@@ -61,8 +56,7 @@ def status(path: Path) -> Status:
     try:
         manifest = folder.read_manifest()
         plan, config = manifest["plan"], manifest["config"]
-        own = read_shard(plan["shard"]).part(plan["prompts"])
-        expected = len(own) * plan["repetitions"] * len(plan["schedules"])
+        expected = len(own_prompts(plan)) * plan["repetitions"] * len(plan["schedules"])
         recorded = len({record.key for record in folder.records()})
         cell = f"{config['model']['name']} {config['task']['name']} {','.join(plan['schedules'])}"
         details = [f"T={config['temperature']:g}", plan["shard"] and f"shard {plan['shard']}"]

@@ -1,9 +1,9 @@
 """The table that a run ends with, for reading in a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from harness.analysis.table import MISSING, aligned
+from harness.analysis.table import MISSING, aligned, some
 
 HEADER = ("schedule", "W", "n", "tokens/s", "tokens/NFE", "ms/NFE", "accuracy")
 RATIO_HEADER = ("tokens/s", "tokens/NFE", "time/NFE")
@@ -41,20 +41,16 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
         )
     for key, why in (("skipped", "too long for the context"), ("failed", "out of memory")):
         if summary[key]:
-            lines.append(f"PARTIAL: {len(summary[key])} prompts {key}, {why}: {_some(summary[key])}")
+            lines.append(f"PARTIAL: {len(summary[key])} prompts {key}, {why}: {some(summary[key])}")
     if summary["outliers"]:
         shown = [f"{one['schedule']} on {one['prompt_id']} x {one['times_median']}" for one in summary["outliers"]]
-        lines.append(f"slow outliers, counted all the same (x the median time per call): {_some(shown)}")
+        lines.append(f"slow outliers, counted all the same (x the median time per call): {some(shown)}")
     if summary["drift"]:
         lines.append(_drift(summary["drift"]))
     fewest = min((t["responses"] + t["passed_over"] for t in summary["schedules"].values()), default=0)
     if fewest < expected:
         lines.append(f"PARTIAL: {fewest} of {expected} responses for each schedule so far")
     return "\n".join(lines)
-
-
-def _some(texts: Sequence[str]) -> str:
-    return ", ".join(texts[:5]) + (", ..." if len(texts) > 5 else "")
 
 
 def _drift(drift: Mapping[str, Any]) -> str:

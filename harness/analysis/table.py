@@ -13,6 +13,7 @@ from typing import NamedTuple
 from harness.analysis.bootstrap import Estimate
 
 MISSING = "-"
+SHOWN = 5  # of a list that could be long
 # Digits written to CSV: more than any measurement has, fewer than differ between linear algebra libraries.
 CSV_FORMAT = "{:.10g}"
 _LATEX_ESCAPES = {
@@ -198,3 +199,8 @@ def _is_bold(entry: Entry) -> bool:
 
 def _escaped(text: str) -> str:
     return "".join(_LATEX_ESCAPES.get(character, character) for character in text)
+
+
+def some(texts: Sequence[str]) -> str:
+    """The first of `texts` in a line, with dots where there are more."""
+    return ", ".join(texts[:SHOWN]) + (", ..." if len(texts) > SHOWN else "")

@@ -19,7 +19,7 @@ from harness.analysis.closing_table import closing_table
 from harness.analysis.summary import summarize
 from harness.building import build
 from harness.errors import UserError
-from harness.planning import read_shard
+from harness.planning import own_prompts
 from harness.records import FAILED, SKIPPED, sealed
 from harness.run_folder import RunFolder
 from harness.run_lock import locked
@@ -40,8 +40,7 @@ def main(arguments: Sequence[str]) -> int:
         summary = summarize(folder.records(), folder.latest("drift"))
         folder.write_json("summary.json", summary)
     plan = manifest["plan"]
-    own = read_shard(plan["shard"]).part(plan["prompts"])
-    print(closing_table(summary, len(own) * plan["repetitions"]))
+    print(closing_table(summary, len(own_prompts(plan)) * plan["repetitions"]))
     if unscored:
         print(f"PARTIAL: {unscored} responses unscored, the grader itself failed (infra)")
     print(f"records: {folder.records_file}")

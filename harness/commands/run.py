@@ -103,7 +103,7 @@ def run(config: DictConfig) -> Path:
         raise UserError(f"weights={config.weights}: {config.model.name} has no such choice, its config lacks the key.")
     loader = find_model(config.model)
     prepared = build_plan(config)
-    if type(config.samples) is not int or config.samples < 0:
+    if config.samples < 0:
         raise UserError(f"samples={config.samples}: need an integer of at least 0.")
     path = _folder(config)
     _announce(config, prepared, path)
