@@ -163,6 +163,8 @@ def test_limit_zero_runs_nothing_and_says_so(tmp_path, capsys):
         (["samples=-1"], "samples=-1"),
         (["prompts=[toy_math/9999]"], "prompts: no toy_math/9999 among 500 items"),
         (["prompts=3"], "prompts=3: need a list"),
+        (["prompts=1.5"], "prompts=1.5: need a list"),
+        (["prompts={a:1}"], "prompts={'a': 1}: need a list"),
         (["task.repetitions=0"], "task.repetitions=0"),
         (["task.template=none", "task.max_new_tokens=-1"], "task.max_new_tokens=-1"),
         (["task=gsm8k", "task.data_files=nowhere.jsonl"], "task.data_files=nowhere.jsonl: no such file"),

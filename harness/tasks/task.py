@@ -122,7 +122,7 @@ def select(items: Sequence[Item], limit: int | None, prompts: Sequence[str | int
     if limit is not None and (not isinstance(limit, int) or limit < 0):
         raise UserError(f"limit={limit}: need an integer of at least 0, or null for all prompts.")
     if prompts is not None:
-        if isinstance(prompts, str | int):
+        if isinstance(prompts, str) or not isinstance(prompts, Sequence):
             raise UserError(f"prompts={prompts}: need a list, as in prompts=[{prompts}].")
         by_id = {item.prompt_id: item for item in items}
         by_id |= {str(number): item for number, item in enumerate(items)}
