@@ -41,6 +41,7 @@ class Settings:
     drift_prompts: int
     samples: int
     run_dir: str | None
+    cell: int | None
 
 
 KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}
