@@ -165,7 +165,7 @@ def test_limit_zero_runs_nothing_and_says_so(tmp_path, capsys):
         (["prompts=3"], "prompts=3: need a list"),
         (["task.name=[]"], "task.name=[]: need a text"),
         (["task.template='{}'"], "task.template={}: cannot be filled in"),
-        (["task.template='{question!x}'"], "task.template={question!x}: cannot be filled in"),
+        (["task.template='{prompt!x}'"], "task.template={prompt!x}: cannot be filled in"),
         (["prompts=1.5"], "prompts=1.5: need a list"),
         (["prompts={a:1}"], "prompts={'a': 1}: need a list"),
         (["task.repetitions=0"], "task.repetitions=0"),
