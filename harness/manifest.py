@@ -45,7 +45,7 @@ def session() -> dict[str, Any]:
 def sessions_of(manifest: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """What each start of a run wrote, in order; the first one's stands in the manifest itself."""
     own = {key: value for key, value in manifest.items() if key not in (*IDENTITY, "resumed")}
-    return [own, *(manifest.get("resumed") or [])]
+    return [own, *manifest.get("resumed", [])]
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def read_manifest(file: Path) -> dict[str, Any]:
     for place, is_one in SHAPE.items():
         value: Any = manifest
         for key in place.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
+            value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
         if not is_one(value):
             raise UserError(f"{file}: no manifest of a run, {place} is {str(value)[:40]!r}. {RESTORE}")
     wrong = [number for number, one in enumerate(sessions_of(manifest)) if not _is_session(one)]
@@ -124,6 +124,7 @@ def _is_session(value: Any) -> bool:
     )
 
 
+ABSENT = "nothing"
 RESTORE = "Restore it, or give another run_dir."
 # Places in a manifest that readers rely on, and whether a JSON value can stand there.
 SHAPE: Mapping[str, Callable[[Any], bool]] = {
@@ -140,7 +141,7 @@ SHAPE: Mapping[str, Callable[[Any], bool]] = {
     "plan.repetitions": _is_count,
     "plan.shard": lambda value: value is None or _is_text(value),
     "data": _is_object,
-    "resumed": lambda value: value is None or (isinstance(value, list) and all(map(_is_object, value))),
+    "resumed": lambda value: value is ABSENT or (isinstance(value, list) and all(map(_is_object, value))),
 }
 
 
