@@ -77,6 +77,7 @@ class Runner:
         observer.started(plan.responses, len(done))
         try:
             if len(done) < plan.responses:
+                self._reserve()
                 self._warm_up()
                 for item in plan.own_items:
                     self._decode_all(item, done, observer)
@@ -93,6 +94,11 @@ class Runner:
                     record = self._respond(name, item, prompt, repetition)
                     self._folder.append(record)
                     observer.recorded(record)
+
+    def _reserve(self) -> None:
+        """Tells the model about the longest prompt, so that nothing grows while it is timed."""
+        prompts = [prompt for prompt in map(self._encode, self._plan.own_items) if self._fits(prompt)]
+        self._model.model.reserve(max(map(len, prompts), default=0) + self._stop.max_new_tokens)
 
     def _warm_up(self) -> None:
         """Decodes a prompt that is not measured, if the data set has any, until times settle."""
