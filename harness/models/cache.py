@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-
 GRAIN = 64  # capacities are multiples of it
 
 
