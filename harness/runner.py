@@ -160,6 +160,7 @@ class Runner:
             nfe=response.nfe,
             wall_s=timing.wall_s,
             model_s=timing.model_s,
+            memory_bytes=timing.memory_bytes,
             rows=response.rows,
             adapter_rows_selected=response.adapter_rows.selected,
             adapter_rows_evaluated=response.adapter_rows.evaluated,

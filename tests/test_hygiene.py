@@ -66,6 +66,21 @@ def test_a_run_reports_its_warm_up_and_drift(tmp_path, capsys):
     }
 
 
+def test_the_highest_peak_of_memory_is_summed_up_only_where_it_is_known():
+    records = [
+        replace(RECORD, schedule=schedule, prompt_id=f"toy/{number}", memory_bytes=peak)
+        for schedule, peaks in (("packed", [3 * 10**9, 4 * 10**9, None]), ("linear", [None, None]))
+        for number, peak in enumerate(peaks)
+    ]
+    summary = summarize(records, None)
+    assert summary["schedules"]["packed"]["memory_bytes"] == 4 * 10**9
+    assert "memory_bytes" not in summary["schedules"]["linear"]
+    header, packed, linear = closing_table(summary, 3).splitlines()[:3]
+    assert "GB at peak" in header
+    assert ("4.00" in packed, "4.00" in linear) == (True, False)
+    assert "GB at peak" not in closing_table(summarize(records[3:], None), 2)
+
+
 def test_outliers_are_named_and_counted_all_the_same():
     records = [replace(RECORD, prompt_id=f"toy/{number}") for number in range(9)]
     records.append(replace(RECORD, prompt_id="toy/9", wall_s=5.0))
