@@ -114,6 +114,8 @@ def run(config: DictConfig) -> Path:
             print(f"notice: {hint}", file=sys.stderr)
         model = loader.load()
         folder.note(model=model.facts)
+        for notice in model.facts.get("notices", []):
+            print(f"notice: {notice}", file=sys.stderr)
         for field, values in model.facts.get("unlike_expected", {}).items():
             print(f"notice: config.json has {field}={values['found']}, known is {values['expected']}", file=sys.stderr)
         samples = [item.prompt_id for item in prepared.items[: config.samples]]
