@@ -28,6 +28,7 @@ class Settings:
     """Kinds of the keys of `conf/config.yaml` that hold one value; what each means stands there."""
 
     weights: str
+    engine: str
     adapter: str | None
     adapter_mode: str
     seed: int

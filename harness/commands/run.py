@@ -11,6 +11,7 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
   run_dir=PATH                                     where to write; a run that is there goes on where it stopped
   shard=I/N                                        one part of the prompts; `merge` puts the parts together
   on_error=stop|skip                               what to do where memory runs out
+  engine=eager|compiled|cudagraph                  how forward passes are executed
   weights=random  acceptance=N|[N,...]|RUN_DIR     costs without a download: see conf/config.yaml
   experiment=table6                                all cells of a figure or table of the paper, one run each
   cell=K                                           only its K-th cell
@@ -47,6 +48,8 @@ from harness.run_folder import RunFolder
 from harness.runner import Runner
 
 DRY_RUN = "--dry-run"
+# Choices that not every model has, and what those do that have none.
+CHOICES = {"weights": "released", "engine": "eager"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -72,8 +75,9 @@ def run(config: DictConfig) -> Path:
     """
     if config.cells:
         raise UserError("experiment: its cells are runs of their own; --dry-run shows a command for each.")
-    if config.model.get("weights", "released") != config.weights:
-        raise UserError(f"weights={config.weights}: {config.model.name} has no such choice, its config lacks the key.")
+    for key, plain in CHOICES.items():
+        if config.model.get(key, plain) != config[key]:
+            raise UserError(f"{key}={config[key]}: {config.model.name} has no such choice, its config lacks the key.")
     loader = find_model(config.model)
     prepared = build_plan(config)
     if config.samples < 0:
@@ -87,6 +91,8 @@ def run(config: DictConfig) -> Path:
             print(f"notice: {hint}", file=sys.stderr)
         model = loader.load()
         folder.note(model=model.facts)
+        for notice in model.facts.get("notices", []):
+            print(f"notice: {notice}", file=sys.stderr)
         for field, values in model.facts.get("unlike_expected", {}).items():
             print(f"notice: config.json has {field}={values['found']}, known is {values['expected']}", file=sys.stderr)
         samples = [item.prompt_id for item in prepared.items[: config.samples]]

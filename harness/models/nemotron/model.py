@@ -129,7 +129,7 @@ class NemotronModel:
         return self._output(prepared, token_ids, call, self.engine, min(drafted + 1, layout.verifier_rows))
 
     def _token_ids(self, layout: Layout, draft: Tensor | None) -> Tensor:
-        """What a regular call reads, int64 [rows]: the last token, the draft behind the first of it, masks elsewhere."""
+        """What a regular call reads, int64 [rows]: the last token, behind its first place the draft, else masks."""
         parts, filled = [], 0
         for row in layout.last_rows:
             if row > filled:
