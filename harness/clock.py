@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -28,6 +28,16 @@ class Timing:
     memory_bytes: int | None = None
 
 
+T = TypeVar("T")
+
+
+def stopwatch(work: Callable[[], T]) -> tuple[T, float]:
+    """What `work` gives and how many seconds it took, for work that ends on the host."""
+    began = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - began
+
+
 class TimedModel:
     """A model whose forward passes are timed: by device events on an accelerator, else by the host's clock."""
 
@@ -46,9 +56,8 @@ class TimedModel:
     def evaluate(self, call: Call) -> Output:
         """One timed forward pass."""
         if self._on_host:
-            began = time.perf_counter()
-            output = self._model.evaluate(call)
-            self._seconds += time.perf_counter() - began
+            output, seconds = stopwatch(lambda: self._model.evaluate(call))
+            self._seconds += seconds
             return output
         before, after = (torch.Event(self.device, enable_timing=True) for _ in range(2))
         before.record()

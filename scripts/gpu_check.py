@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from harness.bench.bandwidth import bandwidth_gb_s
 from harness.building import find_model
 from harness.clock import TimedModel
 from harness.config import compose
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
         "device": device_label(device),
         "torch": torch.__version__,
         "memory_gb": memory_of(device).total / GB,
-        "bandwidth_gb_s": _bandwidth(device),
+        "bandwidth_gb_s": bandwidth_gb_s(device),
         "models": {},
     }
     for name in (options.models or default).split(","):
@@ -212,26 +213,6 @@ def _fit(points: Sequence[Point]) -> Fit | None:
     delta, tau = np.polyfit(rows, ms, 1, w=1 / ms)
     worst = float(np.abs((tau + delta * rows) / ms - 1).max())
     return Fit(tau_ms=float(tau), delta_us=1000 * float(delta), worst_error=worst, points=len(few))
-
-
-def _bandwidth(device: torch.device) -> float:
-    """Memory bandwidth in GB/s, of copying a buffer far larger than any cache: read once, written once."""
-    size = 1 << 30 if device.type == "cuda" else 1 << 27
-    source = torch.ones(size, dtype=torch.uint8, device=device)
-    target = torch.empty_like(source)
-    rates = []
-    for _ in range(6):
-        _synchronize(device)
-        began = time.perf_counter()
-        target.copy_(source)
-        _synchronize(device)
-        rates.append(2 * size / GB / (time.perf_counter() - began))
-    return max(rates)
-
-
-def _synchronize(device: torch.device) -> None:
-    if device.type != "cpu":
-        torch.accelerator.synchronize(device)
 
 
 def markdown(report: Mapping[str, Any]) -> str:

@@ -1,37 +1,104 @@
-"""usage: python -m harness bench [PROMPTS]
+"""usage: python -m harness bench [PART ...] [out=DIR] [repeats=N]
 
-Measures on the embedded model, interleaved in one process: the time that each schedule spends outside the model per
-iteration and inside it per forward pass, and what the proposal-only adapter costs in its two modes. Prints medians
-over PROMPTS responses (24 by default) and their ratios; absolute times mean nothing beyond this machine and moment.
+Measures the harness itself on the embedded model, as ratios within one run, medians of interleaved repeats:
+
+  host        each schedule's time outside the model: microseconds, tensor operations, transfers per iteration
+  peers       tokens/s beside transformers' generate and assisted generation, with every engine that runs here
+  roofline    where the time of a forward pass goes, beside the limit of the memory's bandwidth
+  growth      how time grows with context, width and length of the response
+  adapters    what the proposal-only adapter costs in its two modes
+  resampling  the paired bootstrap beside scipy's
+  startup     from the command to the first record
+
+All parts by default, in about fifteen minutes; nothing else should run meanwhile. Prints tables and writes them to DIR
+(results/bench): bench.md, one CSV a table, growth.png. Absolute times mean nothing beyond this machine and moment.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from tqdm import tqdm
 
-from harness.analysis.table import aligned
-from harness.bench import ADAPTERS, SCHEDULES, adapter_modes, host_and_model_time, medians
-from harness.errors import UserError
+from harness import machine
+from harness.analysis.canvas import save, styled
+from harness.analysis.runs import RESULTS
+from harness.analysis.table import Table
+from harness.bench import adapters, growth, host, peers, resampling, roofline, startup
+from harness.errors import UserError, unknown
+from harness.manifest import code_version
 
-PROMPTS = 24
+REPEATS = 24
+Note = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the bench: how many measurements it takes, and how its tables are made."""
+
+    steps: Callable[[int], int]
+    measure: Callable[[int, Note, Path], Sequence[Table]]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measures and prints."""
-    if len(arguments) > 1 or not all(argument.isdigit() and int(argument) > 0 for argument in arguments):
-        raise UserError(f"bench {' '.join(arguments)}: takes one positive number of prompts, or nothing.")
-    prompts = int(arguments[0]) if arguments else PROMPTS
-    total = prompts * (len(SCHEDULES) + len(ADAPTERS))
-    with tqdm(total=total, unit="response", file=sys.stderr, dynamic_ncols=True) as bar:
-        schedules = host_and_model_time(prompts, bar.update)
-        adapters = adapter_modes(prompts, bar.update)
-    for title, samples in (("schedule", schedules), ("packed with", adapters)):
-        header = (title, "host ms/iteration", "ratio", "model ms/call", "ratio")
-        rows = [
-            (name, f"{host:.3f}", f"{host_ratio:.2f}", f"{call:.2f}", f"{call_ratio:.2f}")
-            for name, host, host_ratio, call, call_ratio in medians(samples)
-        ]
-        print("\n".join(aligned([header, *rows], is_left=[True, False, False, False, False])) + "\n")
-    print(f"tiny_nemotron, float32, toy_math, medians of {prompts} responses each, interleaved")
+    """Measures, prints and writes."""
+    options = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
+    named = [argument for argument in arguments if "=" not in argument]
+    for name in named:
+        if name not in PARTS:
+            raise unknown("part of the bench", name, PARTS)
+    strange = set(options) - {"out", "repeats"}
+    if strange:
+        raise UserError(f"bench {min(strange)}=: takes names of parts, out=DIR and repeats=N.")
+    repeats = options.get("repeats", str(REPEATS))
+    if not repeats.isdecimal() or int(repeats) < 2:
+        raise UserError(f"repeats={repeats}: need an integer of at least 2.")
+    folder = Path(options.get("out", RESULTS / "bench"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"out={folder}: cannot be written ({error.strerror}).") from None
+    tables = _measured(named or list(PARTS), int(repeats), folder)
+    _write(tables, folder)
+    print("\n\n".join(table.text() for table in tables))
+    print(f"\nwritten to {folder}")
     return 0
+
+
+def _measured(names: Sequence[str], repeats: int, folder: Path) -> Sequence[Table]:
+    total = sum(PARTS[name].steps(repeats) for name in names)
+    tables: list[Table] = []
+    with tqdm(total=total, unit="measurement", file=sys.stderr, dynamic_ncols=True) as bar:
+        for name in names:
+            bar.set_description(name)
+            tables += PARTS[name].measure(repeats, bar.update, folder)
+    return tables
+
+
+def _growth(note: Note, folder: Path) -> Sequence[Table]:
+    found = growth.measure(note)
+    styled(lambda: save(growth.draw(found), folder, "growth"))
+    return growth.tables(found)
+
+
+def _write(tables: Sequence[Table], folder: Path) -> None:
+    here, code = machine.description(), code_version()
+    about = ", ".join(f"{key} {here[key]}" for key in ("system", "processor", "accelerator") if here[key])
+    version = f"{code.get('commit') or code['version']}{' with changes' if code.get('changed') else ''}"
+    lines = ["# Bench", "", f"{about}; code {version}.", ""]
+    for table in tables:
+        (folder / f"{table.name}.csv").write_text(table.csv())
+        lines += [table.markdown(), ""]
+    (folder / "bench.md").write_text("\n".join(lines))
+
+
+PARTS = {
+    "host": Part(host.steps, lambda repeats, note, _: [host.host_part(repeats, note)]),
+    "peers": Part(peers.steps, lambda repeats, note, _: [peers.peers_part(repeats, note)]),
+    "roofline": Part(lambda _: roofline.steps(), lambda _, note, __: [roofline.roofline_part(note)]),
+    "growth": Part(lambda _: growth.steps(), lambda _, note, folder: _growth(note, folder)),
+    "adapters": Part(adapters.steps, lambda repeats, note, _: [adapters.adapters_part(repeats, note)]),
+    "resampling": Part(lambda _: resampling.steps(), lambda _, note, __: [resampling.resampling_part(note)]),
+    "startup": Part(lambda _: startup.steps(), lambda _, note, __: [startup.startup_part(note)]),
+}

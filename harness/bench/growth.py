@@ -1,0 +1,215 @@
+"""How each schedule's time grows with the context, the width, and the length of the response.
+
+The number of accepted tokens is given (`schedules.GivenCounts`), so that all do the same work at every length.
+"""
+
+import itertools
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from matplotlib.figure import Figure
+
+from harness.analysis.appearance import look
+from harness.analysis.canvas import figure, legend, plot_line
+from harness.analysis.table import Column, Number, Table
+from harness.bench.measuring import interleaved, load
+from harness.models.language_model import LanguageModel
+from harness.planning import Schedule
+from schedules import Autoregressive, GivenCounts, Greedy, Linear, Packed, Quadratic, Stop
+from schedules.call import Call, Output
+
+CONTEXTS = (256, 1024, 4096, 16384)
+WIDTHS = (1, 3, 7, 15, 31, 63)
+WIDEST_QUADRATIC = 15  # 272 rows; 63 would be 4,160
+ITERATIONS = 12  # measured in a row for contexts and widths
+LONG = 1000  # output tokens of the long response
+EARLY, LATE, SPAN = 50, 950, 50  # output tokens at which iterations are compared, and how many of them
+PROMPT = 64
+REPEATS = 5
+
+
+def schedules(width: int) -> dict[str, Schedule]:
+    """All schedules at one width."""
+    found: dict[str, Schedule] = {"linear": Linear(width), "packed": Packed(width)}
+    if width <= WIDEST_QUADRATIC:
+        found["quadratic"] = Quadratic(width)
+    return found
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Milliseconds an iteration.
+
+    Attributes:
+      by_context: [(schedule, context, ms)].
+      by_width: [(schedule, width, ms)].
+      by_output: [(schedule, early ms, late ms, ms as early after a prompt as long as late's context)].
+      grown_mib: what the process' peak memory grew by in the second half of all long responses.
+    """
+
+    by_context: Sequence[tuple[str, int, float]]
+    by_width: Sequence[tuple[str, int, float]]
+    by_output: Sequence[tuple[str, float, float, float]]
+    grown_mib: float
+
+
+class _Watched:
+    """A model that notes when each of its passes began."""
+
+    def __init__(self, model):
+        self._model, self.began = model, []
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+    def evaluate(self, call: Call) -> Output:
+        self.began.append(time.perf_counter())
+        return self._model.evaluate(call)
+
+
+def steps() -> int:
+    """How often `measure` notes a measurement."""
+    by_width = sum(len(schedules(width)) for width in WIDTHS)
+    return REPEATS * ((1 + 3) * len(CONTEXTS) + by_width) + REPEATS * 2 * 4
+
+
+def measure(note: Callable[[], None]) -> Growth:
+    """Runs everything.
+
+    Args:
+      note: called once a measurement.
+    """
+    model = load()
+    model.model.reserve(max(CONTEXTS) + LONG)
+    everyone = {"autoregressive": Autoregressive(), **schedules(7)}
+    by_context = [
+        (name, context, ms) for context in CONTEXTS for name, ms in _medians(model, everyone, context, note).items()
+    ]
+    by_width = [
+        (name, width, ms) for width in WIDTHS for name, ms in _medians(model, schedules(width), PROMPT, note).items()
+    ]
+    before = _peak_mib()
+    by_output = []
+    for name, one in everyone.items():
+        found = interleaved(
+            {
+                "long": lambda _, one=one: _long(model, one, PROMPT, LONG),
+                "as late": lambda _, one=one: _long(model, one, PROMPT + LATE - EARLY, EARLY + SPAN),
+            },
+            REPEATS,
+            note,
+        )
+        early, late = (median(times) for times in zip(*found["long"], strict=True))
+        by_output.append((name, early, late, median(times[0] for times in found["as late"])))
+    return Growth(by_context, by_width, by_output, _peak_mib() - before)
+
+
+def tables(growth: Growth) -> Sequence[Table]:
+    """What `measure` found."""
+    context = Table(
+        name="context",
+        title="Time of an iteration by context, W = 7",
+        columns=[Column("schedule"), *(Column(f"{size:,} tokens") for size in CONTEXTS), Column("last / first")],
+        rows=_rows(growth.by_context, CONTEXTS),
+        notes=["Milliseconds, medians of interleaved responses; the number of accepted tokens is given."],
+    )
+    width = Table(
+        name="width",
+        title="Time of an iteration by width",
+        columns=[Column("schedule"), *(Column(f"W = {size}") for size in WIDTHS), Column("last / first")],
+        rows=_rows(growth.by_width, WIDTHS),
+        notes=["Milliseconds. Linear's iteration is two calls. Quadratic's rows grow with the square of W."],
+    )
+    output = Table(
+        name="output",
+        title=f"Time of an iteration at output token {EARLY} and {LATE}",
+        columns=[
+            Column("schedule"), Column(f"at {EARLY}, ms"), Column(f"at {LATE}, ms"), Column("ratio"),
+            Column("with that context at once, ms"), Column("ratio beyond attention"),
+        ],
+        rows=[
+            (name, *(Number(ms, 2) for ms in (early, late)), Number(late / early, 2), Number(at_once, 2),
+             Number(late / at_once, 3))
+            for name, early, late, at_once in growth.by_output
+        ],
+        notes=[
+            f"The last ratio is to iterations at output token {EARLY} after a prompt that makes the context as long: "
+            f"what is left is what grows with the response itself. Peak memory grew by {growth.grown_mib:.0f} MiB."
+        ],
+    )  # fmt: skip
+    return [context, width, output]
+
+
+def draw(growth: Growth) -> Figure:
+    """Time of an iteration against context and width."""
+    drawn = figure(height=3.0)
+    panels = drawn.subplots(1, 2)
+    for axes, points, label in (
+        (panels[0], growth.by_context, "context, tokens"),
+        (panels[1], growth.by_width, "speculative width W, tokens"),
+    ):
+        for name in dict.fromkeys(name for name, _, _ in points):
+            own = [(x, y) for found, x, y in points if found == name]
+            plot_line(axes, name, *zip(*own, strict=True))
+        axes.set_xscale("log", base=2)
+        axes.set_xlabel(label)
+        axes.set_ylabel("ms an iteration")
+        axes.set_ylim(bottom=0)
+        axes.set_xticks(sorted({x for _, x, _ in points}), [f"{x:,}" for x in sorted({x for _, x, _ in points})])
+    legend(drawn, [name for name in ("autoregressive", "linear", "packed", "quadratic") if look(name)], lines=True)
+    return drawn
+
+
+def _medians(model: LanguageModel, contestants: dict[str, Schedule], context: int, note: Callable[[], None]):
+    found = interleaved(
+        {
+            name: lambda _, one=one: _per_iteration_ms(model, one, context, ITERATIONS)
+            for name, one in contestants.items()
+        },
+        REPEATS,
+        note,
+    )
+    return {name: median(values) for name, values in found.items()}
+
+
+def _per_iteration_ms(model: LanguageModel, schedule: Schedule, context: int, iterations: int) -> float:
+    """Median over the iterations behind the prompt's; one token each."""
+    times = _iterations(model, schedule, context, iterations + 2)
+    return median(times[1:])
+
+
+def _long(model: LanguageModel, schedule: Schedule, context: int, tokens: int) -> tuple[float, float]:
+    """Milliseconds an iteration around the output tokens EARLY and LATE; the latter is 0 in short responses."""
+    times = _iterations(model, schedule, context, tokens)
+    late = times[LATE : LATE + SPAN]
+    return median(times[EARLY - SPAN // 2 : EARLY + SPAN // 2]), median(late) if late else 0.0
+
+
+def _iterations(model: LanguageModel, schedule: Schedule, context: int, tokens: int) -> Sequence[float]:
+    """Milliseconds of each iteration but the last, one token each."""
+    watched = _Watched(model.model)
+    vocab = model.model.backbone.config.vocab_size
+    prompt = [7 * place % (vocab // 2) for place in range(context)]
+    response = schedule.decode(watched, prompt, GivenCounts(Greedy(), [1]), Stop(tokens, frozenset()))
+    firsts, call = [], 0
+    for iteration in response.trace:
+        firsts.append(watched.began[call])
+        call += iteration.calls
+    return [1000 * (after - before) for before, after in itertools.pairwise(firsts)]
+
+
+def _rows(points: Sequence[tuple[str, int, float]], sizes: Sequence[int]) -> list[tuple]:
+    by_place = {(name, size): ms for name, size, ms in points}
+    rows = []
+    for name in dict.fromkeys(name for name, _, _ in points):
+        values = [by_place.get((name, size)) for size in sizes]
+        last = values[-1] / values[0] if values[-1] is not None else None
+        rows.append((name, *(Number(value, 2) for value in values), Number(last, 2)))
+    return rows
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,164 @@
+"""End to end beside peers on the same weights: transformers' generate, its assisted generation, and ours."""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+from harness.analysis.bootstrap import Statistic, resampled_totals
+from harness.analysis.table import Column, Number, Ranged, Table
+from harness.bench.measuring import interleaved, load, prompts
+from harness.clock import stopwatch
+from harness.errors import UserError
+from harness.models.engine import ENGINES, Eager, Engine, build_engine
+from harness.models.language_model import LanguageModel
+from harness.planning import Schedule
+from schedules import Autoregressive, Greedy, Linear, Packed, Quadratic, Stop
+
+CAP = 128
+PROBED = 8  # prompts, apart from those measured, that block sizes are chosen on
+SIZES: Mapping[str, Sequence[Schedule]] = {
+    "linear": [Linear(width) for width in (3, 7, 15, 31)],
+    "packed": [Packed(width) for width in (3, 7, 15, 31)],
+    "quadratic": [Quadratic(width) for width in (3, 5, 7)],
+}
+GENERATE: Mapping[str, Mapping] = {
+    "generate": {},
+    "generate, static cache": {"cache_implementation": "static"},
+    "generate, prompt lookup": {"prompt_lookup_num_tokens": 10},
+}
+BASE = "generate"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One response: token ids and seconds."""
+
+    tokens: Sequence[int]
+    seconds: float
+
+
+def engines() -> Sequence[str]:
+    """Engines that can run here: compiling for a CPU needs a C++ compiler."""
+    return [name for name in ENGINES[:2] if name == "eager" or shutil.which("g++")]
+
+
+def steps(repeats: int) -> int:
+    """How often `peers_part` notes a measurement."""
+    probed = sum(map(len, SIZES.values())) * PROBED
+    return (probed + (1 + len(SIZES)) * repeats) * len(engines()) + len(GENERATE) * repeats
+
+
+def peers_part(repeats: int, note: Callable[[], None]) -> Table:
+    """Tokens/s of all contestants as ratios to transformers' generate.
+
+    Args:
+      repeats: prompts measured.
+      note: called once a measurement.
+
+    Raises:
+      UserError: a contestant's tokens are not those of the others; speed means nothing then.
+    """
+    model = load()
+    backbone = model.model.backbone
+    measured, apart = prompts(model, repeats + 1), prompts(model, PROBED + 1, skip=repeats + 1)
+    model.model.reserve(max(map(len, (*measured, *apart))) + CAP)
+    contestants = {
+        name: lambda number, options=options: _generated(model, backbone, measured[number + 1], options)
+        for name, options in GENERATE.items()
+    }
+    for engine in engines():
+        built = build_engine(engine, model.model.device)
+        best = [_fastest(model, built, sizes, apart, note) for sizes in SIZES.values()]
+        for schedule in (Autoregressive(), *best):
+            name = f"{type(schedule).__name__} W={schedule.width}, {engine}"
+            contestants[name] = lambda number, one=schedule, built=built: _ours(model, built, one, measured[number + 1])
+    answers = interleaved(contestants, repeats, note)
+    _check_alike(answers)
+    rows = [_row(name, own, answers) for name, own in answers.items()]
+    return Table(
+        name="peers",
+        title="Tokens/s end to end, on the same weights",
+        columns=[
+            Column("contestant"), Column("ms/token"), Column("x generate", is_interval=True),
+            Column("x linear, same engine", is_interval=True),
+            Column("x autoregressive, same engine", is_interval=True),
+        ],
+        rows=rows,
+        notes=[
+            f"Greedy, {repeats} prompts of toy_math, at most {CAP} tokens, one process, interleaved prompt by prompt; "
+            f"block sizes chosen on {PROBED} other prompts. Intervals are paired, over prompts. All tokens are equal."
+        ],
+    )  # fmt: skip
+
+
+def _fastest(
+    model: LanguageModel, engine: Engine, sizes: Sequence[Schedule], given: Sequence[Sequence[int]], note: Callable
+) -> Schedule:
+    """The schedule among `sizes` with most tokens/s."""
+    found = interleaved(
+        {str(one.width): lambda number, one=one: _ours(model, engine, one, given[number + 1]) for one in sizes},
+        PROBED,
+        note,
+    )
+    return min(sizes, key=lambda one: sum(answer.seconds for answer in found[str(one.width)]))
+
+
+def _ours(model: LanguageModel, engine: Engine, schedule: Schedule, prompt: Sequence[int]) -> Answer:
+    model.model.engine = engine
+    try:
+        response, seconds = stopwatch(lambda: schedule.decode(model.model, prompt, Greedy(), Stop(CAP, model.eos_ids)))
+    finally:
+        model.model.engine = Eager()
+    return Answer(list(response.tokens), seconds)
+
+
+def _generated(model: LanguageModel, backbone: PreTrainedModel, prompt: Sequence[int], options: Mapping) -> Answer:
+    ids = torch.tensor([prompt])
+
+    def generate() -> Sequence[int]:
+        with torch.inference_mode():
+            given = backbone.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=CAP,
+                do_sample=False,
+                eos_token_id=sorted(model.eos_ids),
+                pad_token_id=0,
+                **options,
+            )
+        return given[0, len(prompt) :].tolist()
+
+    return Answer(*stopwatch(generate))
+
+
+def _check_alike(answers: Mapping[str, Sequence[Answer]]) -> None:
+    for name, own in answers.items():
+        if any(one.tokens != other.tokens for one, other in zip(own, answers[BASE], strict=True)):
+            raise UserError(f"bench: {name} gives other tokens than {BASE}; their speeds cannot be compared.")
+
+
+def _row(name: str, own: Sequence[Answer], answers: Mapping[str, Sequence[Answer]]) -> tuple:
+    engine = name.rpartition(", ")[2]
+    in_engine = {other.split()[0]: found for other, found in answers.items() if other.endswith(f", {engine}")}
+    tokens = sum(len(answer.tokens) for answer in own)
+    seconds = sum(answer.seconds for answer in own)
+    linear, one_by_one = in_engine.get("Linear"), in_engine.get("Autoregressive")
+    return (
+        name,
+        Number(1000 * seconds / tokens, 2),
+        Ranged(_speedup(own, answers[BASE]), 2),
+        Ranged(linear and _speedup(own, linear), 3),
+        Ranged(one_by_one and _speedup(own, one_by_one), 2),
+    )
+
+
+def _speedup(own: Sequence[Answer], other: Sequence[Answer]):
+    """How many times faster than `other`, with its interval over prompts."""
+    seconds = np.array([[mine.seconds, theirs.seconds] for mine, theirs in zip(own, other, strict=True)])
+    draws = resampled_totals(seconds)
+    mine, theirs = (Statistic(float(seconds[:, column].sum()), draws[:, column]) for column in (0, 1))
+    return (theirs / mine).estimate()

@@ -1,0 +1,149 @@
+"""Where the time of a forward pass goes, beside what the memory's bandwidth alone would allow."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from time import perf_counter
+
+from torch import nn
+
+from harness.analysis.table import Column, Number, Table
+from harness.bench.bandwidth import bandwidth_gb_s
+from harness.bench.host import SCHEDULES
+from harness.bench.measuring import interleaved, load, prompts
+from harness.clock import TimedModel
+from harness.models.language_model import LanguageModel
+from harness.planning import Schedule
+from schedules import Greedy, Stop
+
+CAP, REPEATS = 96, 8
+PARTS = ("head", "attention", "projections", "rest of the backbone", "around the backbone")
+
+
+def steps() -> int:
+    """How often `roofline_part` notes a measurement."""
+    return 2 * len(SCHEDULES) * REPEATS
+
+
+@dataclass(frozen=True)
+class Split:
+    """Milliseconds of a forward pass.
+
+    Attributes:
+      total: wall time of a response by its forward passes.
+      parts: of PARTS, in a run whose modules are watched.
+    """
+
+    total: float
+    parts: Sequence[float]
+
+
+def roofline_part(note: Callable[[], None]) -> Table:
+    """Time per NFE of each schedule at the paper's width, its parts, and the limit.
+
+    Args:
+      note: called once a measurement.
+    """
+    model = load()
+    given = prompts(model, REPEATS + 1)
+    bandwidth = bandwidth_gb_s(model.model.device)
+    plain = interleaved({name: partial(_plain, model, one, given) for name, one in SCHEDULES.items()}, REPEATS, note)
+    with _Watched(model) as watched:
+        split = interleaved(
+            {name: partial(_split, model, watched, one, given) for name, one in SCHEDULES.items()}, REPEATS, note
+        )
+    context = len(given[0]) + CAP // 2
+    limit_ms = 1000 * _bytes_read(model, context) / 1e9 / bandwidth
+    rows = []
+    for name, schedule in SCHEDULES.items():
+        total = median(plain[name])
+        shares = [median(values) for values in zip(*split[name], strict=True)]
+        # Watching takes time of its own: the parts are shares, which are applied to the undisturbed time.
+        scale = total / sum(shares)
+        rows.append(
+            (name, str(schedule.width), Number(total, 2), Number(limit_ms, 3), Number(total / limit_ms, 1),
+             *(Number(share * scale, 2) for share in shares))
+        )  # fmt: skip
+    return Table(
+        name="roofline",
+        title="Time of a forward pass, in ms",
+        columns=[Column(name) for name in ("schedule", "W", "measured", "bandwidth limit", "measured / limit", *PARTS)],
+        rows=rows,
+        notes=[
+            f"Limit: weights and a cache of {context} tokens read once at {bandwidth:.0f} GB/s (copying; smaller "
+            "models stay in the processor's caches, which are faster). Rest of the backbone: norms, rotation, "
+            "activations, and starting all operations. Around it: inputs, verification, drafting."
+        ],
+    )
+
+
+def _bytes_read(model: LanguageModel, context: int) -> int:
+    backbone = model.model.backbone
+    config, itemsize = backbone.config, backbone.dtype.itemsize
+    weights = sum(parameter.numel() for parameter in backbone.parameters())
+    cached = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * context
+    return (weights + cached) * itemsize
+
+
+def _plain(model: LanguageModel, schedule: Schedule, given: Sequence[Sequence[int]], number: int) -> float:
+    timed = TimedModel(model.model)
+    stop = Stop(CAP, model.eos_ids)
+    response, timing = timed.time(lambda: schedule.decode(timed, given[number + 1], Greedy(), stop))
+    return 1000 * timing.wall_s / response.nfe
+
+
+def _split(
+    model: LanguageModel, watched: "_Watched", schedule: Schedule, given: Sequence[Sequence[int]], number: int
+) -> Sequence[float]:
+    watched.seconds.clear()
+    began = perf_counter()
+    response = schedule.decode(model.model, given[number + 1], Greedy(), Stop(CAP, model.eos_ids))
+    wall_s = perf_counter() - began
+    took = watched.seconds
+    attention = took["self_attn"] - took["of attention"]
+    projections = took["of attention"] + took["mlp"]
+    known = took["lm_head"] + attention + projections
+    parts = (took["lm_head"], attention, projections, took["backbone"] - known, wall_s - took["backbone"])
+    return [1000 * part / response.nfe for part in parts]
+
+
+class _Watched:
+    """While entered, adds up the seconds inside the backbone's modules."""
+
+    def __init__(self, model: LanguageModel):
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._backbone = model.model.backbone
+        self._hooks: list = []
+
+    def __enter__(self) -> "_Watched":
+        self._watch("backbone", self._backbone)
+        self._watch("lm_head", self._backbone.lm_head)
+        for layer in self._backbone.model.layers:
+            self._watch("self_attn", layer.self_attn)
+            for part in (
+                layer.self_attn.q_proj,
+                layer.self_attn.k_proj,
+                layer.self_attn.v_proj,
+                layer.self_attn.o_proj,
+            ):
+                self._watch("of attention", part)
+            for part in (layer.mlp.gate_proj, layer.mlp.up_proj, layer.mlp.down_proj):
+                self._watch("mlp", part)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _watch(self, name: str, module: nn.Module) -> None:
+        began: list[float] = []
+
+        def start(*_: object, **__: object) -> None:
+            began.append(perf_counter())
+
+        def end(*_: object, **__: object) -> None:
+            self.seconds[name] += perf_counter() - began.pop()
+
+        self._hooks += [module.register_forward_pre_hook(start), module.register_forward_hook(end)]
