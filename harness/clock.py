@@ -18,11 +18,16 @@ class Timing:
 
     Attributes:
       wall_s: from before the prompt is handed to the model to after the last token, device-synchronized.
-      model_s: the part of it inside forward passes.
+      calls_s: the parts of it inside forward passes, one by one.
     """
 
     wall_s: float
-    model_s: float
+    calls_s: Sequence[float]
+
+    @property
+    def model_s(self) -> float:
+        """Seconds inside forward passes."""
+        return sum(self.calls_s)
 
 
 class TimedModel:
@@ -33,7 +38,7 @@ class TimedModel:
         self.device = model.device
         self.is_same_position = model.is_same_position
         self._on_host = model.device.type == "cpu"
-        self._seconds = 0.0
+        self._calls_s: list[float] = []
         self._events: list[tuple[Any, Any]] = []
 
     def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
@@ -45,7 +50,7 @@ class TimedModel:
         if self._on_host:
             began = time.perf_counter()
             output = self._model.evaluate(call)
-            self._seconds += time.perf_counter() - began
+            self._calls_s.append(time.perf_counter() - began)
             return output
         before, after = (torch.Event(self.device, enable_timing=True) for _ in range(2))
         before.record()
@@ -68,15 +73,15 @@ class TimedModel:
 
     def time(self, work: Callable[[], Response]) -> tuple[Response, Timing]:
         """Runs `work`, which decodes with this model; gives its result and how long it took."""
-        self._seconds = 0.0
+        self._calls_s = []
         self._events.clear()
         self._synchronize()
         began = time.perf_counter()
         result = work()
         self._synchronize()
         wall_s = time.perf_counter() - began
-        on_device_ms = sum(before.elapsed_time(after) for before, after in self._events)
-        return result, Timing(wall_s, self._seconds + on_device_ms / 1000)
+        on_device_s = [before.elapsed_time(after) / 1000 for before, after in self._events]
+        return result, Timing(wall_s, self._calls_s or on_device_s)
 
     def _synchronize(self) -> None:
         if not self._on_host:

@@ -20,6 +20,7 @@ VERBS = {
     "grade-responses": "grade answers of any system, one JSON verdict a line",
     "check-task": "run a data set's own reference answers through its grader",
     "replay": "decode prompts of a run again for what records do not hold: traces and logit gaps",
+    "trace": "one decode iteration by iteration, as in figure 2, in the terminal",
     "atlas": "record what the drafter proposes from every context, for replays of all schedules without the model",
     "figures": "every figure and table of the paper, from records alone",
     "report": "all of them in one HTML file, with sample outputs of every cell",

@@ -9,7 +9,7 @@ import pytest
 
 import harness
 from harness.analysis.atlas import Atlas, read_atlas
-from harness.analysis.atlas_replay import Replay
+from harness.analysis.atlas_replay import AtlasReplay
 from harness.atlas import record
 from harness.command_line import main
 from harness.tasks.toy import ToySource
@@ -101,7 +101,7 @@ def check_replays(tiny, count: int, widths) -> None:
         record(tiny.model, item.prompt_id, prompt, stop, widths)
         for item, prompt, stop in zip(items, prompts, stops, strict=False)
     ]
-    replay = Replay(Atlas("tiny_nemotron", "toy", recorded, count))
+    replay = AtlasReplay(Atlas("tiny_nemotron", "toy", recorded, count))
     cases = [(Autoregressive(), replay.autoregressive())]
     for width in widths:
         sets = [[0, 1], [0, width], [0, *sorted(rng.sample(range(1, width + 1), k=min(width, 3)))]]

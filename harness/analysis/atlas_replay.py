@@ -60,7 +60,7 @@ class Replayed:
         return self.tokens.sum() / self.nfe.sum()
 
 
-class Replay:
+class AtlasReplay:
     """An atlas, prepared for replays."""
 
     def __init__(self, atlas: Atlas):

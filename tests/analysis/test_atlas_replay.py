@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.atlas_replay import Replay
+from harness.analysis.atlas_replay import AtlasReplay
 from harness.errors import UserError
 from schedules import Autoregressive, Branches, Greedy, Linear, Packed, Quadratic, Stop
 from tests.analysis.made_atlases import EOS, PROMPT, made_atlas, made_prompt, table_model
@@ -30,7 +30,7 @@ def made(draw):
 @given(made())
 def test_calls_and_accepted_tokens_are_those_of_decoding(case):
     width, prompts, branches = case
-    replay = Replay(made_atlas(*prompts))
+    replay = AtlasReplay(made_atlas(*prompts))
     schedules = [Packed(width), Quadratic(width), Branches(width, branches)]
     replayed = [(Autoregressive(), replay.autoregressive()), (Linear(width), replay.linear(width))]
     replayed += [(schedule, replay.one_call(width, schedule.branches)) for schedule in schedules]
@@ -45,12 +45,12 @@ def test_calls_and_accepted_tokens_are_those_of_decoding(case):
 
 @pytest.mark.parametrize("branches", [[1], [0, 2, 1], [0, 9], []])
 def test_branches_that_make_no_call_are_refused(branches):
-    replay = Replay(made_atlas(made_prompt(np.ones((4, 4), dtype=bool))))
+    replay = AtlasReplay(made_atlas(made_prompt(np.ones((4, 4), dtype=bool))))
     with pytest.raises(UserError, match="branches"):
         replay.one_call(3, lambda drafted: branches)
 
 
 def test_a_width_that_was_not_recorded_is_refused_with_those_that_were():
-    replay = Replay(made_atlas(made_prompt(np.ones((4, 4), dtype=bool))))
+    replay = AtlasReplay(made_atlas(made_prompt(np.ones((4, 4), dtype=bool))))
     with pytest.raises(UserError, match=r"width=2: not in the atlas, which has 3\."):
         replay.linear(2)
