@@ -147,6 +147,13 @@ def _view(number: int, iteration: TracedIteration, is_last: bool) -> View:
     for proposal in proposals:
         name = "drafter" if len(proposals) == 1 else f"branch {proposal.branch}"
         lines.append(Line(name, _proposed(proposal, accepted, proposal is selected)))
+    if not iteration.draft:
+        # Native decoding verifies nothing; which of its predictions were accepted is a matter of positions.
+        unverified = [proposal.tokens for proposal in iteration.proposals if proposal.is_draft]
+        lines += [
+            Line("predicted", [Cell(shortened(token), "plain") for token in tokens], is_marked=False)
+            for tokens in unverified
+        ]
     has_bonus = accepted == drafted + 1 == iteration.standing + 1
     return View("; ".join(parts), [shortened(token) for token in iteration.prefix_tail], lines, accepted * has_bonus)
 

@@ -74,6 +74,12 @@ def test_a_draft_that_linear_makes_and_verifies_is_shown_once():
     assert "in 2 calls" in view.title
 
 
+def test_predictions_that_nobody_verifies_are_shown_plainly():
+    native = packed(draft=[], verifier=[], standing=0, proposals=[Proposal(0, 1, ["a", "b"], is_draft=True)])
+    view, _ = views(trace(native, native))
+    assert states(view) == {"draft": [], "verifier": [], "predicted": ["plain", "plain"]}
+
+
 def test_a_token_behind_a_full_draft_is_a_bonus():
     full = packed(verifier=[",", "24", "+", "2"], positions=[7, 8, 9, 10], standing=3)
     assert "=   =   =   +" in as_text(trace(full, full), 100, in_colour=False)
