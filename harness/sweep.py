@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from harness.analysis.runs import RUNS
 from harness.commands.run import run
 from harness.commands.status import status_table
-from harness.config import CONFIG_DIR, as_user_error, check
+from harness.config import CONFIG_DIR, as_user_error, check, with_own_schedule
 from harness.errors import UserError
 from harness.run_folder import RunFolder
 from harness.status import statuses
@@ -44,7 +44,7 @@ def sweep(arguments: Sequence[str]) -> int:
     """
     given = [argument.removeprefix(RUN_DIR) for argument in arguments if argument.startswith(RUN_DIR)]
     folder = Path(given[-1]) if given else RUNS / f"{datetime.now():%Y-%m-%dT%H-%M-%S.%f}_sweep"
-    rest = [argument for argument in arguments if not argument.startswith(RUN_DIR)]
+    rest = with_own_schedule([argument for argument in arguments if not argument.startswith(RUN_DIR)])
     names = f"hydra.job.config.override_dirname.exclude_keys=[{','.join(_the_same_everywhere(rest))}]"
     # Hydra reads sys.argv, and raises instead of printing a shortened traceback only when told so here.
     sys.argv = ["python -m harness run", *rest, f"hydra.sweep.dir={folder}", names]

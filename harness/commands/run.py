@@ -5,6 +5,7 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
   model=NAME task=NAME schedule=NAME|[NAME,NAME]   what to run; `python -m harness list` shows the names
   limit=N  prompts=[ID,...]                        fewer prompts
   schedules.NAME.width=W                           speculative width of one schedule
+  schedule._target_=MODULE.CLASS schedule.width=W  one of your own beside the named ones: see schedules/README.md
   task.data_files=PATH                             a data set's own file instead of the hub
   order=ltr|confidence                             verification order, for SetDLM models
   temperature=T  top_k=K  top_p=P  seed=N          see conf/config.yaml for all keys and their defaults
