@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.atlas import KINDS, Atlas
+from harness.analysis.atlas import KINDS, Atlas, Kind, PromptAtlas
+from harness.analysis.bootstrap import Statistic, resampled_totals
 from harness.errors import UserError
 
 Ints = NDArray[np.int64]
@@ -28,6 +29,9 @@ FRESH, BRANCH = range(len(KINDS))
 
 # The branches of a call after which up to so many draft tokens may stand, ascending, 0 first.
 Policy = Callable[[int], Sequence[int]]
+# The same for many drafts at once, from their lengths, int64 [n], and the drafter's probabilities of their tokens,
+# float32 [n, width], 0 behind their ends: bool [n, width + 1], whether there is a branch for each outcome.
+Chooser = Callable[[Ints, NDArray[np.float32]], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,18 @@ class Replayed:
         return self.tokens.sum() / self.nfe.sum()
 
 
+def tokens_per_nfe_ratio(one: Replayed, other: Replayed) -> Statistic:
+    """Tokens/NFE of one over the other's, paired over the prompts of the same atlas.
+
+    Raises:
+      UserError: fewer than two prompts.
+    """
+    per_prompt = np.stack([one.tokens, one.nfe, other.tokens, other.nfe], axis=1).astype(np.float64)
+    draws = resampled_totals(per_prompt)
+    sums = [Statistic(per_prompt[:, column].sum(), draws[:, column]) for column in range(4)]
+    return (sums[0] / sums[1]) / (sums[2] / sums[3])
+
+
 class AtlasReplay:
     """An atlas, prepared for replays."""
 
@@ -68,6 +84,7 @@ class AtlasReplay:
         self._lengths = np.array([len(prompt.tokens) for prompt in atlas.prompts])
         self._prompt_tokens = np.array([prompt.prompt_tokens for prompt in atlas.prompts])
         self._runs: dict[int, NDArray[np.int16]] = {}
+        self._probabilities: dict[int, NDArray[np.float32]] = {}
 
     def autoregressive(self) -> Replayed:
         """One call, one token."""
@@ -79,7 +96,13 @@ class AtlasReplay:
 
     def one_call(self, width: int, branches: Policy) -> Replayed:
         """Packed (always {0}), Quadratic (all outcomes), and whatever a policy says between them."""
-        return self._collect(self._one_call(width, branches), calls=1, first_rows=width + 1)
+        table = _table(width, branches)
+        steps = self._one_call(width, lambda drafted, _: table[drafted], looks=False)
+        return self._collect(steps, calls=1, first_rows=width + 1)
+
+    def one_call_by_confidence(self, width: int, choose: Chooser) -> Replayed:
+        """The same where the drafter's own probabilities say which branches a call has."""
+        return self._collect(self._one_call(width, choose, looks=True), calls=1, first_rows=width + 1)
 
     def _collect(self, steps: Iterator[tuple[Ints, Ints, Ints | int]], calls: int, first_rows: int) -> Replayed:
         """Adds up (prompts, emitted, rows) of each iteration behind the prompt's."""
@@ -112,9 +135,10 @@ class AtlasReplay:
             going = verified < self._lengths[prompts]
             prompts, verified = prompts[going], verified[going]
 
-    def _one_call(self, width: int, branches: Policy) -> Iterator[tuple[Ints, Ints, Ints | int]]:
+    def _one_call(self, width: int, choose: Chooser, looks: bool) -> Iterator[tuple[Ints, Ints, Ints | int]]:
         runs = self._runs_of(width)
-        counts, best = _tables(width, branches)
+        probabilities = self._probabilities_of(width) if looks else None
+        outcomes = np.arange(width + 1)
         prompts = np.flatnonzero(self._lengths > 1)
         verified = np.ones_like(prompts)
         kind, context = np.full_like(prompts, BRANCH), np.zeros_like(prompts)
@@ -123,9 +147,14 @@ class AtlasReplay:
             drafted = np.maximum(width + kind - covered, 0)
             standing = runs[kind, prompts, context, np.minimum(covered, width + 1)]
             emitted = np.minimum(standing + 1, self._lengths[prompts] - verified)
-            yield prompts, emitted, (width + 1) * (1 + counts[drafted])
-            kind = (counts[drafted] > 1).astype(np.int64)
-            context = verified + best[drafted, standing]
+            offsets = np.minimum(covered[:, None] + outcomes[:-1], width + 1)
+            place = (kind[:, None], prompts[:, None], context[:, None], offsets)
+            chosen = choose(drafted, None if probabilities is None else probabilities[place])
+            counts = chosen.sum(axis=1)
+            yield prompts, emitted, (width + 1) * (1 + counts)
+            usable = chosen & (outcomes <= standing[:, None])
+            kind = (counts > 1).astype(np.int64)
+            context = verified + width - usable[:, ::-1].argmax(axis=1)
             verified = verified + emitted
             going = verified < self._lengths[prompts]
             prompts, verified, kind, context = prompts[going], verified[going], kind[going], context[going]
@@ -133,40 +162,51 @@ class AtlasReplay:
     def _runs_of(self, width: int) -> NDArray[np.int16]:
         """Right proposals in a row: int16 [kinds, prompts, contexts, width + 2], from each offset on."""
         if width not in self._runs:
-            prompts = self.atlas.prompts
-            if width not in self.atlas.widths:
-                raise UserError(
-                    f"width={width}: not in the atlas, which has {', '.join(map(str, self.atlas.widths))}. Predictions "
-                    "depend on the number of masks; record an atlas with that width."
-                )
-            shape = (len(KINDS), len(prompts), max(self._lengths.max(initial=0), 1), width + 2)
-            runs = np.zeros(shape, dtype=np.int16)
-            for index, prompt in enumerate(prompts):
-                for number, kind in enumerate(KINDS):
-                    correct = prompt.correct(kind, width)
-                    runs[number, index, : correct.shape[0], : correct.shape[1]] = correct
+            runs = self._padded(width, np.int16, PromptAtlas.correct)
             for offset in reversed(range(width + 1)):
                 runs[..., offset] *= runs[..., offset + 1] + 1
             self._runs[width] = runs
         return self._runs[width]
 
+    def _probabilities_of(self, width: int) -> NDArray[np.float32]:
+        """Of proposed tokens: float32, shaped likewise."""
+        if width not in self._probabilities:
+            self._probabilities[width] = self._padded(
+                width, np.float32, lambda prompt, kind, width: prompt.proposed[kind, width].probabilities
+            )
+        return self._probabilities[width]
 
-def _tables(width: int, branches: Policy) -> tuple[Ints, Ints]:
-    """For each length of draft, how many branches there are; and which is the freshest if h of its tokens stand.
+    def _padded(self, width: int, dtype: type, values: Callable[[PromptAtlas, Kind, int], NDArray]) -> NDArray:
+        """Values of all prompts, [kinds, prompts, contexts, width + 2]; zeros where a region has none.
 
-    Returns:
-      int64 [width + 1] and [width + 1, width + 1].
+        Raises:
+          UserError: the width was not recorded.
+        """
+        prompts = self.atlas.prompts
+        if width not in self.atlas.widths:
+            raise UserError(
+                f"width={width}: not in the atlas, which has {', '.join(map(str, self.atlas.widths))}. Predictions "
+                "depend on the number of masks; record an atlas with that width."
+            )
+        shape = (len(KINDS), len(prompts), max(self._lengths.max(initial=0), 1), width + 2)
+        padded = np.zeros(shape, dtype=dtype)
+        for index, prompt in enumerate(prompts):
+            for number, kind in enumerate(KINDS):
+                one = values(prompt, kind, width)
+                padded[number, index, : one.shape[0], : one.shape[1]] = one
+        return padded
+
+
+def _table(width: int, branches: Policy) -> NDArray[np.bool_]:
+    """For each length of draft, which outcomes have a branch: bool [width + 1, width + 1].
 
     Raises:
       UserError: the policy's branches make no call.
     """
-    counts = np.zeros(width + 1, dtype=np.int64)
-    best = np.zeros((width + 1, width + 1), dtype=np.int64)
+    table = np.zeros((width + 1, width + 1), dtype=bool)
     for drafted in range(width + 1):
         chosen = list(branches(drafted))
         if chosen != sorted(set(chosen)) or chosen[:1] != [0] or chosen[-1] > drafted:
             raise UserError(f"branches: {chosen} for a draft of {drafted}; need 0, ascending, none beyond the draft.")
-        counts[drafted] = len(chosen)
-        for standing in range(drafted + 1):
-            best[drafted, standing] = max(branch for branch in chosen if branch <= standing)
-    return counts, best
+        table[drafted, chosen] = True
+    return table

@@ -35,6 +35,14 @@ def made_prompt(
     )
 
 
+def threshold_prompt(lags: list[int], width: int) -> PromptAtlas:
+    """Position k, from 1, is proposed right from contexts of at least k - lags[k - 1] tokens (assumption 3.1)."""
+    length = len(lags)
+    reach = np.array([*lags, *[0] * (width + 1)])
+    distance = np.arange(1, width + 2)
+    return made_prompt(distance <= reach[np.arange(length)[:, None] + distance - 1])
+
+
 def made_atlas(*prompts: PromptAtlas) -> Atlas:
     return Atlas("made", "up", prompts, len(prompts))
 

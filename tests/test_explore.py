@@ -1,0 +1,117 @@
+"""`python -m harness explore` on atlases that are made up and on one of the embedded model."""
+
+import json
+
+import numpy as np
+import pytest
+
+import harness
+from harness.analysis.atlas import MANIFEST, PROMPTS, Atlas
+from harness.analysis.atlas_replay import AtlasReplay
+from harness.analysis.branch_search import confident, likely_branches
+from harness.atlas import record
+from harness.command_line import main
+from harness.tasks.toy import ToySource
+from schedules import Greedy, OneCall, Stop
+from schedules.begin import begin
+from tests.analysis.made_atlases import made_prompt, threshold_prompt
+from tests.analysis.synthetic_runs import record as response
+from tests.analysis.synthetic_runs import write_run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Six prompts at W = 7."""
+    path = tmp_path_factory.mktemp("atlas")
+    (path / PROMPTS).mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(6):
+        threshold_prompt(rng.integers(0, 12, 40).tolist(), 7).save(path / PROMPTS / f"{number}.npz")
+    config = {"model": {"name": "tiny_nemotron"}, "task": {"name": "toy_math"}}
+    manifest = {"schema": 1, "config": config, "plan": {"prompts": ["p"] * 8}, "data": {}}
+    (path / MANIFEST).write_text(json.dumps(manifest))
+    return path
+
+
+def test_everything_is_made_and_the_tables_are_printed(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    own = ["schedule=branches", "schedules.branches.width=7", "schedules.branches.branches=[0,4]"]
+    assert main(["explore", str(folder), *own, "tau_ms=5", "delta_ms=0.1", f"out={out}"]) == 0
+    printed = capsys.readouterr().out
+    assert "Partial branches" in printed
+    assert "PARTIAL: 6 of 8" in printed
+    assert "(prediction)" in printed
+    assert "tau = 5 ms a call, delta = 0.1 ms a row" in printed
+    names = {path.name for path in out.iterdir()}
+    tables = {f"{name}.csv" for name in ("replay", "monotonicity", "partial_branches", "devices")}
+    figures = {f"{name}_figure.png" for name in ("monotonicity", "partial_branches", "winners")}
+    assert tables | figures <= names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "explore : name the folder of one atlas"),
+        (["FOLDER", "cost=3"], "key=cost: no such key"),
+        (["FOLDER", "tau_ms=3"], "tau_ms=3: give tau_ms and delta_ms, or costs=RUNS"),
+        (["FOLDER", "tau_ms=x", "delta_ms=1"], "tau_ms=x delta_ms=1: need milliseconds"),
+        (["FOLDER", "schedule=pakced"], "schedule=pakced: no such schedule"),
+        (["FOLDER", "schedule=packed"], "schedules.packed.width=15: not in the atlas, which has 7"),
+        (["FOLDER", "schedule=native", "schedules.native.width=7"], "schedules.native: has a loop of its own"),
+        (["FOLDER", "costs=nowhere"], "nowhere: no such folder"),
+        (["."], "atlas.json: cannot be read"),
+    ],
+)
+def test_mistakes_get_one_line(folder, arguments, said, capsys):
+    assert main(["explore", *(str(folder) if one == "FOLDER" else one for one in arguments)]) == 2
+    assert f"error: {said}" in capsys.readouterr().err
+
+
+def test_costs_of_another_task_are_none(folder, tmp_path, capsys):
+    write_run(tmp_path / "run", [response(task="toy_code", schedule="linear")])
+    assert main(["explore", str(folder), f"costs={tmp_path}"]) == 2
+    assert "no greedy responses of tiny_nemotron on toy_math" in capsys.readouterr().err
+
+
+def test_intervals_need_prompts(tmp_path, capsys):
+    (tmp_path / PROMPTS).mkdir()
+    made_prompt(np.ones((3, 3), bool)).save(tmp_path / PROMPTS / "0.npz")
+    config = {"model": {"name": "m"}, "task": {"name": "t"}}
+    (tmp_path / MANIFEST).write_text(json.dumps({"config": config, "plan": {"prompts": ["p"]}}))
+    assert main(["explore", str(tmp_path)]) == 2
+    assert "1 prompts; need at least 4" in capsys.readouterr().err
+
+
+class Confident(OneCall):
+    """Branches that the drafter itself finds likely, as in `harness.analysis.branch_search`."""
+
+    def branches(self, outcomes):
+        raise AssertionError
+
+    def decode(self, model, prompt, rule, stop, order=None):
+        decoding = begin(model, prompt, rule, stop, self.width, order)
+        draft, branches = decoding.first_draft(), (0,)
+        while not decoding.ended:
+            output = decoding.evaluate(draft, branches)
+            accepted = decoding.accept(draft, output)
+            if not decoding.ended:
+                sure = output.proposals.after(accepted).softmax(dim=-1).amax(dim=-1).numpy()
+                padded = np.zeros((1, self.width), dtype=np.float32)
+                padded[0, : len(sure)] = sure
+                draft = decoding.draw(output, accepted)
+                branches = np.flatnonzero(likely_branches(3, np.array([len(sure)]), padded)[0]).tolist()
+        return decoding.finish()
+
+
+def test_branches_chosen_by_confidence_replay_as_they_decode():
+    tiny = harness.load("tiny_nemotron", device="cpu")
+    items = ToySource("toy_math", 3).read().items
+    prompts, stop = [tiny.encode(item.fields["prompt"]) for item in items], Stop(64, tiny.eos_ids)
+    recorded = [
+        record(tiny.model, item.prompt_id, prompt, stop, [7]) for item, prompt in zip(items, prompts, strict=True)
+    ]
+    found = confident(7, 3).replay(AtlasReplay(Atlas("tiny_nemotron", "toy_math", recorded, 3)))
+    for index, prompt in enumerate(prompts):
+        decoded = Confident(7).decode(tiny.model, prompt, Greedy(), stop)
+        assert found.accepted[index] == [iteration.accepted for iteration in decoded.trace]
+        assert (found.nfe[index], found.rows[index]) == (decoded.nfe, decoded.rows)
