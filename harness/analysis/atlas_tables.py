@@ -79,37 +79,40 @@ def cost_label(cost: CostModel) -> str:
 
 
 def prediction_table(replay: AtlasReplay, records: Sequence[Record]) -> Table:
-    """Predicted against measured Packed / Linear throughput, each width by a model fitted to the other widths.
+    """Predicted against measured Packed / Linear throughput, by models fitted to all widths and to all other widths.
 
     Args:
-      records: of real runs, Linear and Packed at several widths.
+      records: of real runs, Linear and Packed at several widths; other schedules have no part in it.
 
     Raises:
       UserError: no width of the atlas was measured with both schedules.
     """
+    pair = ("packed", BASELINE)
+    records = [record for record in records if record.schedule in pair]
     measured = _throughputs(records)
-    columns = [Column(name) for name in ("W", "Responses", "Packed / Linear, predicted", "Measured", "Error (%)")]
+    names = ("W", "Responses", "Measured", "Predicted", "Error (%)", "Predicted from other widths", "Error (%)")
     rows = []
     for width in replay.atlas.widths:
-        pair = [measured.get((schedule, width)) for schedule in ("packed", BASELINE)]
-        others = [record for record in records if record.width != width]
-        if None in pair or len({(record.schedule, record.width) for record in others}) < 2:
+        if not all((schedule, width) in measured for schedule in pair):
             continue
-        cost = fit(others)
-        by_model = [
-            cost.throughput(schedule, paper_method(schedule, width).replay(replay)) for schedule in ("packed", BASELINE)
-        ]
-        prediction, truth = by_model[0] / by_model[1], pair[0] / pair[1]
-        responses = sum(record.width == width for record in records)
-        error = 100 * (prediction / truth - 1)
-        rows.append([Number(width), Number(responses), Number(prediction, 3), Number(truth, 3), Number(error, 1)])
+        packed, linear = (paper_method(schedule, width).replay(replay) for schedule in pair)
+        truth = measured["packed", width] / measured[BASELINE, width]
+        row = [Number(width), Number(sum(record.width == width for record in records)), Number(truth, 3)]
+        for known in (records, [record for record in records if record.width != width]):
+            if len({(record.schedule, record.width) for record in known}) < 2:
+                row += [Number(None), Number(None)]
+                continue
+            cost = fit(known)
+            prediction = cost.throughput("packed", packed) / cost.throughput(BASELINE, linear)
+            row += [Number(prediction, 3), Number(100 * (prediction / truth - 1), 1)]
+        rows.append(row)
     if not rows:
         raise UserError(
-            "costs: no width of the atlas has records of both Linear-SS and Packed-SS, and other widths to fit to. "
-            "Measure some: python -m harness probe blocks=4,8,16,32."
+            "costs: no width of the atlas has records of both Linear-SS and Packed-SS. Measure some: "
+            "python -m harness run experiment=costs."
         )
-    notes = [f"All records together give {cost_label(fit(records))}.", replay.atlas.label]
-    return Table("prediction", "Predicted and measured throughput ratio", columns, rows, notes)
+    notes = [f"Packed / Linear throughput. All records give {cost_label(fit(records))}.", replay.atlas.label]
+    return Table("prediction", "Predicted and measured throughput ratio", [Column(name) for name in names], rows, notes)
 
 
 def device_table(replay: AtlasReplay) -> Table:

@@ -60,7 +60,7 @@ def fit(records: Sequence[Record]) -> CostModel:
     if len(sizes) < 2:
         raise UserError(
             f"costs: {len(responses)} responses of {len(sizes)} schedules and widths; need at least 2 of these to tell "
-            "what a call costs from what a row does. Try python -m harness probe."
+            "what a call costs from what a row does. Try python -m harness run experiment=costs."
         )
     counts = np.array([(record.nfe, record.rows) for record in responses], dtype=np.float64)
     model_s = np.array([record.model_s for record in responses])

@@ -10,11 +10,12 @@ schedule wins where.
   tau_ms=T delta_ms=D    a call costs T + D x rows milliseconds, instead
   out=PATH               where tables and figures are written; ATLAS/explored by default
 
-Responses of several widths make the best fit: python -m harness probe blocks=4,8,16,32 limit=100 run_dir=RUNS.
+Responses of several widths, interleaved, make the best fit: python -m harness run experiment=costs run_dir=RUNS.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -30,6 +31,8 @@ from harness.records import Record
 
 KEYS = ("costs", "tau_ms", "delta_ms", "out")
 SCHEDULES = ("schedule", "schedules")
+# A run that has a schedule at several widths gives it several names.
+CLASSES = {"schedules.Linear": "linear", "schedules.Packed": "packed", "schedules.Quadratic": "quadratic"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -76,7 +79,7 @@ def _cost(values: Mapping[str, str], records: Sequence[Record]) -> CostModel | N
 
 
 def _records(path: str, replay: AtlasReplay) -> Sequence[Record]:
-    """Greedy responses of the atlas' model and task.
+    """Greedy responses of the atlas' model and task, each under its schedule's own name, whatever the run called it.
 
     Raises:
       UserError: there are none.
@@ -86,7 +89,7 @@ def _records(path: str, replay: AtlasReplay) -> Sequence[Record]:
         print(f"notice: {notice}", file=sys.stderr)
     atlas = replay.atlas
     records = [
-        record
+        replace(record, schedule=CLASSES.get(run.schedules[record.schedule]["_target_"], record.schedule))
         for run in found.runs
         for record in run.records
         if (record.model, record.task, record.temperature) == (atlas.model, atlas.task, 0) and not record.is_skipped

@@ -66,17 +66,23 @@ def test_one_schedule_at_one_width_tells_no_costs(replay):
         fit([one for one in records(replay, widths=[2]) if one.schedule == "linear"])
 
 
-def test_a_width_is_predicted_from_the_others(replay):
+def test_a_width_is_predicted_from_all_and_from_the_others(replay):
     table = prediction_table(replay, records(replay))
     assert [row[0].value for row in table.rows] == list(WIDTHS)
-    for row in table.rows:
-        assert row[2].value == pytest.approx(row[3].value)
-        assert row[4].value == pytest.approx(0, abs=1e-6)
+    for _, responses, measured, predicted_ratio, error, from_others, other_error in table.rows:
+        assert responses.value == 6
+        assert (predicted_ratio.value, from_others.value) == pytest.approx((measured.value, measured.value))
+        assert (error.value, other_error.value) == pytest.approx((0, 0), abs=1e-6)
 
 
-def test_without_other_widths_there_is_nothing_to_predict_from(replay):
-    with pytest.raises(UserError, match="other widths to fit to"):
-        prediction_table(replay, records(replay, widths=[4]))
+def test_one_width_alone_cannot_be_predicted_from_others(replay):
+    ((*_, from_others, error),) = prediction_table(replay, records(replay, widths=[4])).rows
+    assert (from_others.value, error.value) == (None, None)
+
+
+def test_widths_that_one_schedule_lacks_are_left_out(replay):
+    with pytest.raises(UserError, match="no width of the atlas has records of both"):
+        prediction_table(replay, [one for one in records(replay) if one.schedule == "packed"])
 
 
 def test_a_schedule_without_a_measured_host_gets_the_mean(replay):
