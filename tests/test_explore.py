@@ -1,22 +1,23 @@
 """`python -m harness explore` on atlases that are made up and on one of the embedded model."""
 
+import importlib.util
 import json
 
 import numpy as np
 import pytest
 
 import harness
-from harness.analysis.atlas import MANIFEST, PROMPTS, Atlas
+from harness.analysis.atlas import MANIFEST, PROMPTS, Atlas, read_atlas
 from harness.analysis.atlas_replay import AtlasReplay
-from harness.analysis.branch_search import confident, likely_branches
+from harness.analysis.branch_search import confident
 from harness.atlas import record
 from harness.command_line import main
 from harness.tasks.toy import ToySource
-from schedules import Greedy, OneCall, Stop
-from schedules.begin import begin
+from schedules import Greedy, Stop
 from tests.analysis.made_atlases import made_prompt, threshold_prompt
 from tests.analysis.synthetic_runs import record as response
 from tests.analysis.synthetic_runs import write_run
+from tests.test_own_parts import GUIDE, write_files
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,27 @@ def test_everything_is_made_and_the_tables_are_printed(folder, tmp_path, capsys)
     tables = {f"{name}.csv" for name in ("replay", "monotonicity", "partial_branches", "devices")}
     figures = {f"{name}_figure.png" for name in ("monotonicity", "partial_branches", "winners")}
     assert tables | figures <= names
+
+
+def test_recorded_runs_give_costs_predictions_and_what_was_measured(folder, tmp_path, capsys):
+    replay = AtlasReplay(read_atlas(folder))
+    records = []
+    for schedule, one in (("linear_w7", replay.linear(7)), ("packed_w7", replay.one_call(7, lambda drafted: (0,)))):
+        for index, accepted in enumerate(one.accepted):
+            nfe, rows = int(one.nfe[index]), int(one.rows[index])
+            model_s = 0.005 * nfe + 0.0001 * rows
+            counts = {"nfe": nfe, "rows": rows, "tokens": sum(accepted), "accepted": accepted}
+            times = {"model_s": model_s, "wall_s": model_s}
+            records.append(response(schedule=schedule, width=7, prompt_id=f"p{index}", **counts, **times))
+    configs = {"linear_w7": {"_target_": "schedules.Linear"}, "packed_w7": {"_target_": "schedules.Packed"}}
+    run = write_run(tmp_path / "run", records)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["config"]["schedules"] = configs
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    assert main(["explore", str(folder), f"costs={run}", f"out={tmp_path / 'out'}"]) == 0
+    printed = capsys.readouterr().out
+    assert "All records give tau = 5 ms a call, delta = 0.1 ms a row" in printed
+    assert "Tokens/s / Packed-SS W = 7" in printed
 
 
 @pytest.mark.parametrize(
@@ -82,28 +104,18 @@ def test_intervals_need_prompts(tmp_path, capsys):
     assert "1 prompts; need at least 4" in capsys.readouterr().err
 
 
-class Confident(OneCall):
-    """Branches that the drafter itself finds likely, as in `harness.analysis.branch_search`."""
-
-    def branches(self, outcomes):
-        raise AssertionError
-
-    def decode(self, model, prompt, rule, stop, order=None):
-        decoding = begin(model, prompt, rule, stop, self.width, order)
-        draft, branches = decoding.first_draft(), (0,)
-        while not decoding.ended:
-            output = decoding.evaluate(draft, branches)
-            accepted = decoding.accept(draft, output)
-            if not decoding.ended:
-                sure = output.proposals.after(accepted).softmax(dim=-1).amax(dim=-1).numpy()
-                padded = np.zeros((1, self.width), dtype=np.float32)
-                padded[0, : len(sure)] = sure
-                draft = decoding.draw(output, accepted)
-                branches = np.flatnonzero(likely_branches(3, np.array([len(sure)]), padded)[0]).tolist()
-        return decoding.finish()
+@pytest.fixture(scope="module")
+def guides_confident(tmp_path_factory):
+    """The schedule of schedules/README.md that looks at its drafts."""
+    folder = tmp_path_factory.mktemp("guide")
+    write_files(GUIDE.read_text(), folder)
+    spec = importlib.util.spec_from_file_location("my_confident", folder / "my_confident.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Confident
 
 
-def test_branches_chosen_by_confidence_replay_as_they_decode():
+def test_branches_chosen_by_confidence_replay_as_they_decode(guides_confident):
     tiny = harness.load("tiny_nemotron", device="cpu")
     items = ToySource("toy_math", 3).read().items
     prompts, stop = [tiny.encode(item.fields["prompt"]) for item in items], Stop(64, tiny.eos_ids)
@@ -112,6 +124,6 @@ def test_branches_chosen_by_confidence_replay_as_they_decode():
     ]
     found = confident(7, 3).replay(AtlasReplay(Atlas("tiny_nemotron", "toy_math", recorded, 3)))
     for index, prompt in enumerate(prompts):
-        decoded = Confident(7).decode(tiny.model, prompt, Greedy(), stop)
+        decoded = guides_confident(7).decode(tiny.model, prompt, Greedy(), stop)
         assert found.accepted[index] == [iteration.accepted for iteration in decoded.trace]
         assert (found.nfe[index], found.rows[index]) == (decoded.nfe, decoded.rows)

@@ -57,13 +57,14 @@ def own(tmp_path_factory) -> Path:
     [
         (0, ["linear", "packed", "every_other"]),
         (1, ["packed", "every_other"]),
-        (2, ["linear", "packed"]),
-        (3, ["linear", "packed", "quadratic"]),
+        (2, ["packed", "quadratic", "confident"]),
+        (3, ["linear", "packed"]),
+        (4, ["linear", "packed", "quadratic"]),
     ],
 )
 def test_own_parts_of_the_guide_run_and_are_compared(own, number, schedules):
     command = blocks(GUIDE.read_text(), "bash")[number]
-    more = [word for word in FAST if number < 3 or not word.startswith("model.")]
+    more = [word for word in FAST if number < 4 or not word.startswith("model.")]
     done = run(command, own, *more, f"run_dir=run{number}")
     assert done.returncode == 0, done.stderr
     records = list(read_records(own / f"run{number}" / "records.jsonl"))
@@ -76,7 +77,7 @@ def test_own_parts_of_the_guide_run_and_are_compared(own, number, schedules):
 
 
 def test_the_guide_has_no_command_that_is_not_run():
-    assert len(blocks(GUIDE.read_text(), "bash")) == 4
+    assert len(blocks(GUIDE.read_text(), "bash")) == 5
 
 
 def test_the_pictures_of_the_guide_are_what_the_trace_shows(capsys):

@@ -12,6 +12,7 @@ from harness.analysis.atlas_figures import monotonicity_figure, rows_figure, win
 from harness.analysis.atlas_replay import AtlasReplay
 from harness.analysis.atlas_tables import Method, device_table, prediction_table, replay_table
 from harness.analysis.branch_search import partial_table
+from harness.analysis.confirmation import confirmation_table
 from harness.analysis.cost_model import CostModel
 from harness.analysis.monotonicity import monotonicity_table
 from harness.analysis.table import Table
@@ -50,6 +51,7 @@ def atlas_products(inputs: Inputs) -> Mapping[str, Callable[[], Table | Figure]]
     }
     if inputs.records:
         made["prediction"] = partial(prediction_table, replay, inputs.records)
+        made["confirmation"] = partial(confirmation_table, inputs.records)
     return made
 
 
