@@ -89,6 +89,16 @@ def test_mistakes_get_one_line(folder, arguments, said, capsys):
     assert f"error: {said}" in capsys.readouterr().err
 
 
+def test_what_the_records_cannot_tell_stops_nothing_else(folder, tmp_path, capsys):
+    ids = {"tokens": 40, "nfe": 20, "rows": 400, "accepted": [2] * 20}
+    packed = [response(schedule="packed", width=w, prompt_id=f"p{n}", **ids) for w in (3, 7) for n in range(2)]
+    write_run(tmp_path / "run", packed)
+    assert main(["explore", str(folder), f"costs={tmp_path / 'run'}", f"out={tmp_path / 'out'}"]) == 0
+    told = capsys.readouterr()
+    assert "missing: prediction: costs: no width of the atlas has records of both" in told.err
+    assert "Measured, beside the fastest Packed and Quadratic" in told.out
+
+
 def test_costs_of_another_task_are_none(folder, tmp_path, capsys):
     write_run(tmp_path / "run", [response(task="toy_code", schedule="linear")])
     assert main(["explore", str(folder), f"costs={tmp_path}"]) == 2

@@ -18,16 +18,15 @@ from harness.analysis.monotonicity import BIN, dominance, turns
 from harness.analysis.winners import ORDER, Map
 
 LEAST = 50  # right proposals behind a point of the figure
-_LINES = ("-", "--", "-.", ":")
+_LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))  # one a width, and no more widths than these
 
 
 def monotonicity_figure(replay: AtlasReplay) -> Figure:
     """How often one more token turns a right proposal wrong, by distance and position; calls of each prompt."""
-    widths = [width for width in replay.atlas.widths if width > 1]
+    widths = _some([width for width in replay.atlas.widths if width > 1])
     drawn = canvas.figure(2.9)
     by_distance, by_position, by_prompt = drawn.subplots(1, 3)
-    shades = np.linspace(0.75, 0.0, len(widths))
-    for width, shade, line in zip(widths, shades, _cycled(_LINES, len(widths)), strict=True):
+    for width, shade, line in zip(widths, np.linspace(0.75, 0.0, len(widths)), _LINES, strict=False):
         counted = turns(replay.atlas.prompts, width)
         style = {"color": _lightened(look("packed").colour, shade), "linestyle": line, "linewidth": 1.2}
         _shares(by_distance, np.arange(2, width + 1), counted.right, counted.wrong, label=f"W = {width}", **style)
@@ -152,5 +151,7 @@ def _lightened(colour: str, share: float) -> tuple[float, ...]:
     return tuple(channel + (1 - channel) * share for channel in to_rgb(colour))
 
 
-def _cycled(values: Sequence[str], count: int) -> Sequence[str]:
-    return [values[index % len(values)] for index in range(count)]
+def _some(widths: Sequence[int]) -> Sequence[int]:
+    """As many widths as there are lines to tell apart, the smallest and the largest among them."""
+    places = np.linspace(0, len(widths) - 1, min(len(widths), len(_LINES))).round().astype(int)
+    return [widths[place] for place in places]

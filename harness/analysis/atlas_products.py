@@ -1,7 +1,7 @@
 """Everything that is made from a draft atlas: tables and figures, by name, and the folder they are written to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -55,33 +55,49 @@ def atlas_products(inputs: Inputs) -> Mapping[str, Callable[[], Table | Figure]]
     return made
 
 
-def make(inputs: Inputs, out: Path, note: Callable[[str], None]) -> tuple[Sequence[Table], Sequence[Path]]:
-    """Makes and writes everything; gives the tables, and all files.
+@dataclass(frozen=True)
+class Made:
+    """What became of everything.
+
+    Attributes:
+      missing: names of what could not be made, with why.
+    """
+
+    tables: list[Table] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def make(inputs: Inputs, out: Path, note: Callable[[str], None]) -> Made:
+    """Makes and writes everything; what cannot be made does not stop the rest.
 
     Args:
       note: called before each product, with its name.
 
     Raises:
-      UserError: the folder cannot be written, or the records do not fit.
+      UserError: the folder cannot be written.
     """
-    tables: list[Table] = []
-    paths: list[Path] = []
+    everything = Made()
 
     def work() -> None:
         out.mkdir(parents=True, exist_ok=True)
         for name, product in atlas_products(inputs).items():
             note(name)
-            made = product()
-            if isinstance(made, Figure):
-                paths.extend(canvas.save(made, out, name))
+            try:
+                made = product()
+            except UserError as error:
+                everything.missing.append(f"{name}: {error}")
                 continue
-            tables.append(made)
+            if isinstance(made, Figure):
+                everything.paths.extend(canvas.save(made, out, name))
+                continue
+            everything.tables.append(made)
             for suffix, text in ((".csv", made.csv()), (".md", made.markdown()), (".tex", made.latex())):
-                paths.append(out / f"{name}{suffix}")
-                paths[-1].write_text(text)
+                everything.paths.append(out / f"{name}{suffix}")
+                everything.paths[-1].write_text(text)
 
     try:
         canvas.styled(work)
     except OSError as error:
         raise UserError(f"out={out}: cannot be written ({error.strerror}).") from None
-    return tables, paths
+    return everything

@@ -57,9 +57,11 @@ def main(arguments: Sequence[str]) -> int:
             bar.set_description_str(name)
             bar.update()
 
-        tables, paths = make(inputs, Path(values.get("out", folder / "explored")), note)
-    print("\n".join(table.text() for table in tables))
-    print("\n".join(map(str, paths)))
+        made = make(inputs, Path(values.get("out", folder / "explored")), note)
+    for reason in made.missing:
+        print(f"missing: {reason}", file=sys.stderr)
+    print("\n".join(table.text() for table in made.tables))
+    print("\n".join(map(str, made.paths)))
     return 0
 
 
@@ -89,7 +91,7 @@ def _records(path: str, replay: AtlasReplay) -> Sequence[Record]:
         print(f"notice: {notice}", file=sys.stderr)
     atlas = replay.atlas
     records = [
-        replace(record, schedule=CLASSES.get(run.schedules[record.schedule]["_target_"], record.schedule))
+        replace(record, schedule=CLASSES.get(run.schedules[record.schedule].get("_target_"), record.schedule))
         for run in found.runs
         for record in run.records
         if (record.model, record.task, record.temperature) == (atlas.model, atlas.task, 0) and not record.is_skipped
