@@ -14,15 +14,18 @@ from schedules.response import Response
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one response.
+    """What one response took.
 
     Attributes:
-      wall_s: from before the prompt is handed to the model to after the last token, device-synchronized.
+      wall_s: seconds from before the prompt is handed to the model to after the last token, device-synchronized.
       calls_s: the parts of it inside forward passes, one by one.
+      memory_bytes: the most that tensors took of the device's memory meanwhile, weights included; None where the
+        device does not count.
     """
 
     wall_s: float
     calls_s: Sequence[float]
+    memory_bytes: int | None = None
 
     @property
     def model_s(self) -> float:
@@ -72,16 +75,20 @@ class TimedModel:
         self._model.forget_after(position)
 
     def time(self, work: Callable[[], Response]) -> tuple[Response, Timing]:
-        """Runs `work`, which decodes with this model; gives its result and how long it took."""
+        """Runs `work`, which decodes with this model; gives its result and what it took."""
         self._calls_s = []
         self._events.clear()
+        counts_memory = self.device.type == "cuda"
+        if counts_memory:
+            torch.cuda.reset_peak_memory_stats(self.device)
         self._synchronize()
         began = time.perf_counter()
         result = work()
         self._synchronize()
         wall_s = time.perf_counter() - began
         on_device_s = [before.elapsed_time(after) / 1000 for before, after in self._events]
-        return result, Timing(wall_s, self._calls_s or on_device_s)
+        memory_bytes = torch.cuda.max_memory_allocated(self.device) if counts_memory else None
+        return result, Timing(wall_s, self._calls_s or on_device_s, memory_bytes)
 
     def _synchronize(self) -> None:
         if not self._on_host:

@@ -29,6 +29,7 @@ class Settings:
     """Kinds of the keys of `conf/config.yaml` that hold one value; what each means stands there."""
 
     weights: str
+    engine: str
     adapter: str | None
     adapter_mode: str
     seed: int
@@ -42,6 +43,7 @@ class Settings:
     drift_prompts: int
     samples: int
     run_dir: str | None
+    cell: int | None
 
 
 KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}

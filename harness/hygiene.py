@@ -1,14 +1,13 @@
 """Whether times can be trusted: warm-up until they settle, and the first prompts again at the end."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import ceil
 from typing import Any
 
 from harness.records import Record
 from schedules.response import Response
 
 SETTLED = 0.05  # relative change of the time of one and the same response
-DRIFT_SHARE = 0.1  # of the prompts, so that a short run is not doubled
+DRIFT_SHARE = 0.1  # of the prompts, at most; a run of fewer than ten would be lengthened by more
 
 
 def settle(names: Iterable[str], seconds: Callable[[str], float], most: int) -> Mapping[str, Any]:
@@ -49,11 +48,11 @@ def drift(
 
     Returns:
       `prompts`; for each schedule in `ratios` the time now over the time recorded; and `other_tokens`, how many
-      responses differ from what was recorded. None where nothing was decoded again.
+      responses differ from what was recorded. None where nothing was decoded again, as in runs of fewer than ten.
     """
     answered = [record for record in records if not record.is_skipped and record.repetition == 0]
     prompts = list(dict.fromkeys(record.prompt_id for record in answered))
-    chosen = prompts[: min(most, ceil(DRIFT_SHARE * len(prompts)))]
+    chosen = prompts[: min(most, int(DRIFT_SHARE * len(prompts)))]
     before: dict[str, float] = {}
     after: dict[str, float] = {}
     other = 0

@@ -41,6 +41,11 @@ def state() -> Mapping[str, Any]:
     }
 
 
+def processor_flags() -> frozenset[str]:
+    """Instruction sets and features of the processor, by Linux' names; none where the system does not tell."""
+    return frozenset(" ".join(_cpuinfo("flags", "Features")[:1]).split())
+
+
 def hints(state: Mapping[str, Any]) -> list[str]:
     """What a user should know about `state` before trusting times, one line each."""
     cores = os.cpu_count() or 1
@@ -91,6 +96,11 @@ def _mhz(path: Path) -> float | None:
 
 
 def _processor() -> str:
-    text = _text(Path("/proc/cpuinfo")) or ""
-    names = [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")]
+    names = _cpuinfo("model name")
     return f"{names[0]} x {len(names)}" if names else platform.processor()
+
+
+def _cpuinfo(*fields: str) -> list[str]:
+    """What Linux says under any of `fields`, for each core."""
+    lines = (_text(Path("/proc/cpuinfo")) or "").splitlines()
+    return [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() in fields]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -183,6 +184,11 @@ def _truncation(temperature: float, top_k: int | None, top_p: float | None) -> T
     except ValueError as error:
         raise UserError(f"{error}.") from None
     return None if temperature == 0 else truncation
+
+
+def shard_folder(run_dir: Path, shard: str | None) -> Path:
+    """Where a run is written: shards of one run share a folder, and have one each inside it."""
+    return run_dir / f"shard-{str(shard).replace('/', '-of-')}" if shard else run_dir
 
 
 def read_shard(text: str | None) -> Shard:

@@ -7,6 +7,8 @@ from tqdm import tqdm
 
 from harness.records import Record
 
+LONG_S = 600.0  # of a run, from which on the user is told beforehand
+
 
 class Progress:
     """A progress bar: responses done, tokens/s, tokens/NFE, accuracy so far, time left."""
@@ -24,6 +26,16 @@ class Progress:
         if done:
             print(f"going on: {done} of {total} responses are there", file=sys.stderr)
         self._bar = tqdm(total=total, initial=done, unit="response", file=sys.stderr, dynamic_ncols=True)
+
+    def paced(self, longest_s: float) -> None:
+        """Says how long the run can take at the pace of the warm-up, where that is long."""
+        if longest_s > LONG_S:
+            time = f"{longest_s / 60:.0f} min" if longest_s < 7200 else f"{longest_s / 3600:.1f} h"
+            self._bar.write(
+                f"notice: up to {time} at the pace of the warm-up, if responses are as long as they may be; "
+                "task.max_new_tokens=N makes them shorter",
+                file=sys.stderr,
+            )
 
     def recorded(self, record: Record) -> None:
         """Moves the bar on by one response."""

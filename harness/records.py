@@ -35,6 +35,7 @@ class Record:
       prompt_tokens, tokens: counts; EOS and special tokens included.
       nfe: forward passes, prompt processing included.
       wall_s, model_s: seconds; see `harness.clock`.
+      memory_bytes: peak of the device's memory during the response, weights included; null where it does not count.
       rows: token rows evaluated, padding included.
       adapter_rows_selected, adapter_rows_evaluated: rows that got an adapter's update, and rows that it was computed
         for.
@@ -74,6 +75,7 @@ class Record:
     top_p: float | None = None
     adapter_rows_selected: int = 0
     adapter_rows_evaluated: int = 0
+    memory_bytes: int | None = None
     schema: int = SCHEMA
 
     @property

@@ -5,6 +5,7 @@ Decoding is timed and nothing else is: tokenizing, text, grading and files come 
 
 import gc
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
@@ -32,9 +33,15 @@ class Observer(Protocol):
 
     def started(self, total: int, done: int) -> None: ...
 
+    def paced(self, longest_s: float) -> None: ...
+
     def recorded(self, record: Record) -> None: ...
 
     def finished(self) -> None: ...
+
+
+# What warms up on a CPU is over with the first calls. An accelerator picks kernels by length, up to the longest.
+CPU_WARM_UP_TOKENS = 64
 
 
 class OutOfMemory(UserError):
@@ -77,7 +84,10 @@ class Runner:
         observer.started(plan.responses, len(done))
         try:
             if len(done) < plan.responses:
-                self._warm_up()
+                self._reserve()
+                pace_s = self._warm_up()
+                missing = 1 - len(done) / plan.responses
+                observer.paced(pace_s * self._stop.max_new_tokens * len(plan.own_items) * plan.repetitions * missing)
                 for item in plan.own_items:
                     self._decode_all(item, done, observer)
                 self._folder.note(drift=self._drift())
@@ -94,20 +104,35 @@ class Runner:
                     self._folder.append(record)
                     observer.recorded(record)
 
-    def _warm_up(self) -> None:
-        """Decodes a prompt that is not measured, if the data set has any, until times settle."""
-        plan = self._plan
+    def _reserve(self) -> None:
+        """Tells the model about the longest prompt, so that nothing grows while it is timed."""
+        prompts = [prompt for prompt in map(self._encode, self._plan.own_items) if self._fits(prompt)]
+        self._model.model.reserve(max(map(len, prompts), default=0) + self._stop.max_new_tokens)
+
+    def _warm_up(self) -> float:
+        """Decodes a prompt that is not measured, if the data set has any, until times settle.
+
+        Returns:
+          Seconds for a token, all schedules together; 0 where nothing was decoded.
+        """
+        plan, longest = self._plan, self._stop.max_new_tokens
         measured = {item.prompt_id for item in plan.items}
         has_counts = plan.acceptance is None or not plan.acceptance.is_recorded
         others = [item for item in plan.data.items if has_counts and item.prompt_id not in measured]
         item = next((item for item in (*others, *plan.items) if self._fits(self._encode(item))), None)
-        if item is not None and plan.warmups:
-            prompt = self._encode(item)
+        if item is None or not plan.warmups:
+            return 0.0
+        prompt = self._encode(item)
+        tokens = min(longest, CPU_WARM_UP_TOKENS) if self._timed.device.type == "cpu" else longest
+        pace_s: dict[str, float] = {}
 
-            def seconds(name: str) -> float:
-                return self._decode((name, item.prompt_id, 0), prompt, self._rule(seed=0))[1].wall_s
+        def seconds(name: str) -> float:
+            response, timing = self._decode((name, item.prompt_id, 0), prompt, self._rule(seed=0), tokens)
+            pace_s[name] = timing.wall_s / max(len(response.tokens), 1)
+            return timing.wall_s
 
-            self._folder.note(warmups=settle(plan.schedules, seconds, plan.warmups))
+        self._folder.note(warmups=settle(plan.schedules, seconds, plan.warmups), warmup_tokens=tokens)
+        return sum(pace_s.values())
 
     def _drift(self) -> Mapping[str, Any] | None:
         """Decodes the first prompts again and compares their times with those recorded at the start."""
@@ -115,7 +140,7 @@ class Runner:
 
         def again(record: Record) -> tuple[Response, float]:
             prompt = self._encode(items[record.prompt_id])
-            response, timing = self._decode(record.key, prompt, self._rule(record.seed))
+            response, timing = self._decode(record.key, prompt, self._rule(record.seed), self._stop.max_new_tokens)
             return response, timing.wall_s
 
         return drift(list(self._folder.records()), again, self._plan.drift_prompts)
@@ -146,7 +171,8 @@ class Runner:
             )
             return Record(**record, **_nothing(SKIPPED, reason))
         try:
-            response, timing = self._decode((name, item.prompt_id, repetition), prompt, self._rule(record["seed"]))
+            key, rule = (name, item.prompt_id, repetition), self._rule(record["seed"])
+            response, timing = self._decode(key, prompt, rule, self._stop.max_new_tokens)
         except OutOfMemory as error:
             if plan.on_error == "stop":
                 raise
@@ -160,6 +186,7 @@ class Runner:
             nfe=response.nfe,
             wall_s=timing.wall_s,
             model_s=timing.model_s,
+            memory_bytes=timing.memory_bytes,
             rows=response.rows,
             adapter_rows_selected=response.adapter_rows.selected,
             adapter_rows_evaluated=response.adapter_rows.evaluated,
@@ -174,14 +201,14 @@ class Runner:
             return {"correct": None, "reason": f"not graded: {self._costs_only}"}
         return self._plan.task.grader.grade(text, item.reference).record()
 
-    def _decode(self, key: Key, prompt: Sequence[int], rule: Rule) -> tuple[Response, Timing]:
+    def _decode(self, key: Key, prompt: Sequence[int], rule: Rule, max_new_tokens: int) -> tuple[Response, Timing]:
         """One timed response.
 
         Raises:
           OutOfMemory: it does not fit; what it had taken is free again.
           UserError: the model's logits are not finite.
         """
-        plan, stop = self._plan, self._stop
+        plan, stop = self._plan, replace(self._stop, max_new_tokens=max_new_tokens)
         name, prompt_id, _ = key
         if plan.acceptance is not None:
             # Replayed tokens are stand-ins, which must not end a response.

@@ -43,8 +43,8 @@ def cell_statuses(cells: Iterable[Cell]) -> Sequence[Status]:
     """Of the run folders of an experiment's cells, shards one by one."""
     found: list[Status] = []
     for cell in cells:
-        below = statuses([cell.run_dir]) if cell.run_dir.is_dir() else []
-        found += below or [Status(cell.run_dir, " ".join(cell.overrides), 0, 0, "missing")]
+        below = statuses([cell.folder]) if cell.folder.is_dir() else []
+        found += below or [Status(cell.folder, " ".join(cell.overrides), 0, 0, "missing")]
     return found
 
 

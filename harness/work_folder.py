@@ -11,7 +11,7 @@ from typing import Any
 
 from harness import machine
 from harness.errors import UserError
-from harness.manifest import now, session, sessions_of
+from harness.manifest import now, read_manifest, session, sessions_of
 from harness.run_lock import locked
 
 # What may differ between the first start of a run and its continuation: places, and what is shown. Data files are
@@ -90,15 +90,7 @@ class WorkFolder:
         Raises:
           UserError: it is none.
         """
-        try:
-            manifest = json.loads(self.manifest_file.read_text())
-            if manifest["schema"] == 1 and all(isinstance(manifest[part], dict) for part in ("config", "plan", "data")):
-                return manifest
-        except (ValueError, KeyError, TypeError):
-            pass
-        except OSError as error:
-            raise UserError(f"{self.manifest_file}: cannot be read ({error.strerror}).") from None
-        raise UserError(f"{self.manifest_file}: no manifest of a run. Restore it, or give another run_dir.")
+        return read_manifest(self.manifest_file)
 
     def write_json(self, name: str, value: Any) -> None:
         """Replaces a JSON file of the folder in one step."""

@@ -164,6 +164,9 @@ class Model(Protocol):
     device: torch.device
     is_same_position: bool
 
+    def reserve(self, tokens: int) -> None:
+        """Told once, before anything is timed: no prompt and response are longer than `tokens` together."""
+
     def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
         """Forgets everything and takes `prompt` (at least one token id) as the verified prefix."""
 

@@ -43,6 +43,7 @@ class Decoding(ABC):
             raise ValueError("prompt: got no token; a response needs at least one prompt token")
         self.model, self.rule, self.stop, self.width = model, rule, stop, width
         self.stop_reason: StopReason | None = None
+        self._no_draft = Draft.empty(model.device)
         self._trace: list[Iteration] = []
         self._calls: list[Output] = []  # of the iteration under way
         if stop.max_new_tokens == 0:
@@ -87,7 +88,7 @@ class Decoding(ABC):
 
     def no_draft(self) -> Draft:
         """The empty draft: verifying it asks for the next token alone."""
-        return Draft.empty(self.model.device)
+        return self._no_draft
 
     def first_draft(self) -> Draft:
         """What a one-call schedule starts from (E.2, initial calls).

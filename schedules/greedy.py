@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from schedules.acceptance import Accepted, emitted
+from schedules.acceptance import Accepted, all_finite, emitted
 from schedules.call import Draft
 
 
@@ -28,11 +28,11 @@ class Greedy:
         best, predictions = verifier.max(dim=-1)  # [rows] each; NaN wins every maximum
         matches = draft.tokens == predictions[: len(draft)]
         standing = matches.cumprod(dim=0).sum(dim=0, keepdim=True)
-        is_sound = best.isfinite().all()[None]
+        is_sound = all_finite(best)
         transferred = torch.cat([is_sound, draft.is_sound, standing, predictions]).tolist()
         return emitted(transferred, rows, predictions)
 
     def draw(self, logits: Tensor) -> Draft:
         """The most likely token of every row of `logits`, float [n, vocab]."""
         best, tokens = logits.max(dim=-1)
-        return Draft(tokens, is_sound=best.isfinite().all()[None])
+        return Draft(tokens, is_sound=all_finite(best))

@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from schedules.acceptance import Accepted, emitted
+from schedules.acceptance import Accepted, all_finite, emitted
 from schedules.call import Draft
 from schedules.distributions import Distributions, Truncation
 
@@ -67,7 +67,7 @@ class Sampling:
         stands = self._chance.accepts(self._acceptance(p, draft))
         standing = stands.cumprod(dim=0).sum(dim=0, keepdim=True)
         own = self._chance.choose(self._own_weights(p, draft, standing, vocab))
-        is_sound = p.probabilities.isfinite().all()[None]
+        is_sound = all_finite(p.probabilities.flatten())
         tokens = torch.cat([draft.tokens, own]).scatter(0, standing, own)  # [k + 1]
         transferred = torch.cat([is_sound, draft.is_sound, standing, tokens]).tolist()
         return emitted(transferred, rows, tokens)
@@ -75,7 +75,7 @@ class Sampling:
     def draw(self, logits: Tensor) -> Draft:
         """One token for every row of `logits`, float [n, vocab], stored with the distribution it came from."""
         q = self._truncation.distributions(logits)
-        is_sound = q.probabilities.isfinite().all()[None]
+        is_sound = all_finite(q.probabilities.flatten())
         entries = self._chance.choose(q.probabilities.nan_to_num(nan=1.0))
         return Draft(q.tokens(entries), q, is_sound)
 

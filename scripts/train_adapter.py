@@ -58,7 +58,7 @@ def draft_loss(model: NemotronModel, batch: JointBatch) -> tuple[torch.Tensor, t
 def train(arguments: argparse.Namespace) -> None:
     """Trains from fresh adapter weights to the end and exports them."""
     torch.manual_seed(arguments.seed)
-    loaded = NemotronLoader("base", arguments.model, "float32", "cpu").load()
+    loaded = NemotronLoader(name="base", path=arguments.model, dtype="float32", device="cpu").load()
     model = loaded.model
     model.adapter = ProposalAdapter(model.backbone, RANK, ALPHA / RANK, mode="fused")
     parameters = []

@@ -49,6 +49,19 @@ def test_random_weights_with_replayed_acceptance_cost_what_the_schedule_says(tmp
     assert manifest["model"]["tokenizer"] == "embedded:tiny_nemotron"
 
 
+@pytest.mark.parametrize(
+    ("flags", "dtype", "said"),
+    [({"avx2"}, "float32", "notice: random weights are float32 here, not bfloat16"), ({"avx512_bf16"}, "bfloat16", "")],
+)
+def test_a_cpu_that_would_emulate_bfloat16_gets_float32_and_says_so(tmp_path, monkeypatch, capsys, flags, dtype, said):
+    monkeypatch.setattr("harness.machine.processor_flags", lambda: frozenset(flags))
+    assert run(*SMALL, "acceptance=6", "limit=1", "run_dir=out") == 0
+    facts = json.loads((tmp_path / "out" / "manifest.json").read_text())["model"]
+    assert facts["dtype"] == dtype
+    assert len(facts["notices"]) == bool(said)
+    assert said in capsys.readouterr().err
+
+
 def test_a_windowed_family_costs_what_its_schedule_says_too(tmp_path):
     sizes = {"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2,
              "head_dim": 16, "vocab_size": 1024, "mask_token_id": 1000, "eos_token_id": 1001}  # fmt: skip

@@ -157,13 +157,41 @@ def test_an_experiment_runs_its_cells_and_goes_on_where_it_stopped(capsys, tmp_p
     assert main(arguments) == 0
     assert main(arguments) == 0
     assert "going on: 3 of 3 responses are there" in capsys.readouterr().err
-    assert len(list((tmp_path / "results/runs/cells").iterdir())) == 1
+    assert len(list((tmp_path / "results/runs/cells").glob("*/records.jsonl"))) == 1
 
 
-def test_a_sweep_over_an_experiment_with_cells_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["experiment=table6", "task=toy_math,toy_code"], "task=toy_math,toy_code: several values .* Add -m"),
+        (["experiment=table6", "cell=0"], "cell=0: need a number from 1 to 10"),
+        (["experiment=table6", "cell=x"], "cell=x: need a number"),
+        (["schedule=packed", "cell=1"], "cell=1: only an experiment has cells"),
+        (["experiment=table6", "seed=[1"], r"seed=\[1: cannot be read"),
+    ],
+)
+def test_cells_that_are_not_there_are_refused(arguments, said):
+    with pytest.raises(UserError, match=said):
+        cells_of(arguments)
+
+
+def test_an_experiments_cells_are_runs_of_their_own():
     with pytest.raises(UserError, match="its cells are runs of their own"):
         run(compose(["experiment=table6"]))
+
+
+def test_a_sweep_over_an_experiment_multiplies_its_cells():
+    cells = cells_of(["-m", "experiment=table6", "task=glob(toy_*)", "seed=1,2", "shard=1/2,2/2", "run_dir=here"])
+    assert len(cells) == 2 * 3 * 2 * 2
+    assert len({cell.folder for cell in cells}) == len(cells)
+    assert {str(cell.run_dir) for cell in cells if "task=toy_code" in cell.overrides} == {
+        f"here/nemotron{size}_toy_code_linear-quadratic-packed_seed-{seed}" for size in ("3b", "8b") for seed in (1, 2)
+    }
+
+
+def test_hydras_own_settings_are_no_part_of_cells():
+    cells = cells_of(["-m", "seed=1,2", "hydra/launcher=submitit_local", "+hydra.launcher.name=x", "run_dir=here"])
+    assert [cell.command for cell in cells] == [["seed=1", "run_dir=here/seed-1"], ["seed=2", "run_dir=here/seed-2"]]
 
 
 def test_cells_that_cannot_be_run_are_counted_and_do_not_stop_the_others(capsys, tmp_path, monkeypatch):
@@ -171,4 +199,4 @@ def test_cells_that_cannot_be_run_are_counted_and_do_not_stop_the_others(capsys,
     assert main(["run", "experiment=table8", "model.path=/nowhere"]) == 2
     said = capsys.readouterr().err
     assert said.count("PARTIAL: not run: model.path=/nowhere") == 2
-    assert "error: 2 of 2 cells were not run" in said
+    assert "error: 2 of 2 cells are not done" in said

@@ -1,5 +1,6 @@
 """Warm-up, drift, outliers, and what happens where memory runs out or numbers are none."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -53,17 +54,43 @@ def test_drift_is_the_time_of_the_first_prompts_again():
     table = closing_table(summarize(records, found), 20)
     assert "first 2 prompts again at the end: linear 1.50, packed 1.00; 2 responses had OTHER TOKENS" in table
     assert drift([], again, most=5) is None
+    assert drift(records[:18], again, most=5) is None, "nine prompts: one would be more than a tenth"
     assert drift(records, again, most=0) is None
 
 
 def test_a_run_reports_its_warm_up_and_drift(tmp_path, capsys):
-    assert main([*RUN, "warmups=2", "drift_prompts=1", "run_dir=out"]) == 0
+    assert main([*RUN, "limit=10", "warmups=2", "drift_prompts=1", "run_dir=out"]) == 0
     assert "drift, time of the first 1 prompts again at the end: linear" in capsys.readouterr().out
-    assert {record.prompt_id for record in read_records(tmp_path / "out" / "records.jsonl")} == {
-        "toy_math/0",
-        "toy_math/1",
-        "toy_math/2",
-    }
+    found = {record.prompt_id for record in read_records(tmp_path / "out" / "records.jsonl")}
+    assert found == {f"toy_math/{number}" for number in range(10)}
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["warmup_tokens"] == 16
+    assert {len(one["seconds"]) for one in manifest["warmups"].values()} == {2}
+
+
+def test_a_cpu_warms_up_on_the_first_tokens_and_a_long_run_is_announced(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("harness.progress.LONG_S", 0.0)
+    changed = ["limit=1", "warmups=1", "task.max_new_tokens=200", "weights=random", "acceptance=50", "run_dir=out"]
+    assert main([*RUN, *changed]) == 0
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["warmup_tokens"] == 64
+    assert {record.tokens for record in read_records(tmp_path / "out" / "records.jsonl")} == {200}
+    assert "notice: up to 0 min at the pace of the warm-up" in capsys.readouterr().err
+
+
+def test_the_highest_peak_of_memory_is_summed_up_only_where_it_is_known():
+    records = [
+        replace(RECORD, schedule=schedule, prompt_id=f"toy/{number}", memory_bytes=peak)
+        for schedule, peaks in (("packed", [3 * 10**9, 4 * 10**9, None]), ("linear", [None, None]))
+        for number, peak in enumerate(peaks)
+    ]
+    summary = summarize(records, None)
+    assert summary["schedules"]["packed"]["memory_bytes"] == 4 * 10**9
+    assert "memory_bytes" not in summary["schedules"]["linear"]
+    header, packed, linear = closing_table(summary, 3).splitlines()[:3]
+    assert "GB at peak" in header
+    assert ("4.00" in packed, "4.00" in linear) == (True, False)
+    assert "GB at peak" not in closing_table(summarize(records[3:], None), 2)
 
 
 def test_outliers_are_named_and_counted_all_the_same():

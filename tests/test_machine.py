@@ -19,6 +19,12 @@ def test_description_and_state_can_be_written_as_json():
     assert {"cpu_mhz", "cpu_governor", "temperatures", "gpus"} <= state.keys()
 
 
+def test_processor_flags_are_read_on_x86_and_arm(monkeypatch):
+    for name in ("flags\t\t", "Features\t"):
+        monkeypatch.setattr(machine, "_text", lambda path, name=name: f"processor\t: 0\n{name}: fp bf16\n\n{name}: fp")
+        assert machine.processor_flags() == {"fp", "bf16"}
+
+
 def test_a_quiet_machine_gets_no_hint():
     assert machine.hints(QUIET | {"gpus": [GPU]}) == []
 

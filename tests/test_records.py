@@ -1,6 +1,7 @@
 """A records file: what is whole is read, what was changed or damaged is named, a torn end is no record."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,13 @@ def file(tmp_path):
 def test_what_is_written_is_read(file):
     file.write_text(RECORD.line() * 2)
     assert list(read_records(file)) == [RECORD, RECORD]
+
+
+def test_memory_is_kept_and_records_from_before_it_was_measured_are_read(file):
+    measured = replace(RECORD, memory_bytes=17 * 10**9)
+    before = {name: value for name, value in json.loads(RECORD.line()).items() if name != "memory_bytes"}
+    file.write_text(measured.line() + sealed(before))
+    assert list(read_records(file)) == [measured, RECORD]
 
 
 def test_keys_of_newer_versions_and_of_other_writers_are_passed_over(file):

@@ -8,12 +8,15 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import UserError
+from harness.manifest import SHAPE
 from harness.records import read_records
 from harness.run_folder import RunFolder
 from tests.test_records import RECORD
 
 PLAN = {"prompts": ["toy/0", "toy/1"], "repetitions": 1, "schedules": ["packed"], "shard": None}
-IDENTITY = {"schema": 1, "config": {"seed": 0, "task": {"data_files": "a"}}, "plan": PLAN, "data": {"sha256": "x"}}
+TASK = {"name": "toy", "max_new_tokens": 8, "data_files": "a"}
+CONFIG = {"seed": 0, "model": {"name": "tiny"}, "task": TASK, "schedules": {"packed": {}}, "temperature": 0.0}
+IDENTITY = {"schema": 1, "config": CONFIG, "plan": PLAN, "data": {"sha256": "x"}}
 OTHER = replace(RECORD, prompt_id="toy/1")
 
 
@@ -77,11 +80,11 @@ def test_a_record_that_does_not_belong_is_named_and_nothing_is_changed(folder, l
 
 def test_another_config_is_refused_with_the_keys_that_differ(folder):
     with pytest.raises(UserError, match=r"another config: seed was 0, is 5\. Give another run_dir"):
-        go_on(folder, config={"seed": 5, "task": {"data_files": "a"}})
+        go_on(folder, config=CONFIG | {"seed": 5})
 
 
 def test_the_data_file_may_lie_elsewhere_but_must_be_the_same(folder):
-    assert go_on(folder, config={"seed": 0, "task": {"data_files": "b"}}) == [RECORD]
+    assert go_on(folder, config=CONFIG | {"task": TASK | {"data_files": "b"}}) == [RECORD]
     with pytest.raises(UserError, match="its data had sha256 x, now it is y"):
         go_on(folder, data={"sha256": "y"})
 
@@ -91,11 +94,32 @@ def test_another_model_is_refused(folder):
         folder.note(model={"parameters": 4, "dtype": "float32"})
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "3", '{"schema": 1, "config": 3}', "\x00"])
-def test_a_damaged_manifest_is_named(folder, text):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *((text, "is not JSON") for text in ("", "{", "\x00")),
+        *((text, "no manifest of a run in schema 1") for text in ("{}", "[]", "3")),
+        ('{"schema": 1, "config": 3}', "no manifest of a run, config is '3'"),
+        (json.dumps(IDENTITY), "no manifest of a run, start 1 of it is none"),
+    ],
+)
+def test_a_damaged_manifest_is_named(folder, text, said):
     folder.manifest_file.write_text(text)
-    with pytest.raises(UserError, match=r"manifest\.json: no manifest of a run"):
+    with pytest.raises(UserError, match=rf"manifest\.json: {said}"):
         go_on(folder)
+
+
+@pytest.mark.parametrize("place", SHAPE)
+def test_what_readers_rely_on_is_checked_in_one_place(folder, place):
+    manifest = folder.read_manifest()
+    *parents, last = place.split(".")
+    inner = manifest
+    for parent in parents:
+        inner = inner[parent]
+    inner[last] = [7]
+    folder.manifest_file.write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match=rf"no manifest of a run, {place} is '\[7\]'"):
+        folder.read_manifest()
 
 
 def test_records_without_a_manifest_are_nobodys(folder):
@@ -131,6 +155,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 FULL_DISK = """
 import resource, signal, sys
 from harness.errors import UserError
+from harness.manifest import SHAPE
 from tests.test_run_folder import IDENTITY, OTHER, RunFolder
 from pathlib import Path
 folder = RunFolder(Path(sys.argv[1]))

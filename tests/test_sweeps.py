@@ -40,8 +40,9 @@ def test_a_failing_run_leaves_the_others_alone_and_is_listed(tmp_path, capsys):
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     found = {path.parent.name: next(read_records(path)).schedule for path in tmp_path.rglob("records.jsonl")}
-    assert found == {"schedule=linear,temperature=0": "linear", "schedule=packed,temperature=0": "packed"}
-    assert done.stdout.rstrip().endswith("2 failed, 2 done")
+    assert found == {"linear_temperature-0": "linear", "packed_temperature-0": "packed"}
+    assert done.stdout.rstrip().endswith("2 done, 2 failed")
+    assert "error: 2 of 4 cells are not done" in done.stderr
     assert main(["status", "all"]) == 0
     listed = capsys.readouterr().out
     assert listed.count("failed  temperature=-1: need a number") == 2
@@ -84,6 +85,25 @@ def test_four_shards_in_parallel_through_submitit_equal_the_unsharded_run(tmp_pa
     assert main(["merge", "sharded"]) == 0
     assert main(["run", *FAST, *common, "run_dir=whole"]) == 0
     assert untimed(tmp_path / "sharded") == untimed(tmp_path / "whole")
+
+
+def test_an_experiments_cells_and_shards_run_as_jobs_and_are_those_that_its_own_command_goes_on_with(tmp_path):
+    cells = ["experiment=figure5", "model=tiny_nemotron", "task=toy_math,toy_code", "schedule=packed", "limit=2"]
+    done = sweep(*cells, "shard=1/2,2/2", "hydra/launcher=submitit_local")
+    assert done.returncode == 0, done.stderr
+    assert "4 done" in done.stdout
+    folders = sorted(path.parent.relative_to(tmp_path) for path in tmp_path.rglob("records.jsonl"))
+    assert {str(folder.parent.parent) for folder in folders} == {"results/runs/cells"}
+    assert [folder.name for folder in folders] == ["shard-1-of-2", "shard-2-of-2"] * 2
+    again = sweep(*cells, "shard=1/2,2/2")
+    assert again.stderr.count("going on: 1 of 1 responses are there") == 4
+
+
+def test_one_cell_is_run_by_its_number(tmp_path):
+    done = sweep("schedule=linear,packed", "limit=1", "run_dir=all", "experiment=figure5", "model=tiny_nemotron",
+                 "task=toy_math", "cell=2")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [record.schedule for record in read_records(next(tmp_path.rglob("records.jsonl")))] == ["packed"]
 
 
 def test_the_slurm_example_composes():

@@ -6,6 +6,7 @@ from typing import Any
 from harness.analysis.table import MISSING, aligned, some
 
 HEADER = ("schedule", "W", "n", "tokens/s", "tokens/NFE", "ms/NFE", "accuracy")
+MEMORY_HEADER = "GB at peak"
 RATIO_HEADER = ("tokens/s", "tokens/NFE", "time/NFE")
 
 
@@ -17,7 +18,9 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
       expected: responses that each schedule should have, those passed over included; fewer are marked PARTIAL.
     """
     compared = any("ratios_to_linear" in totals for totals in summary["schedules"].values())
-    rows = [(*HEADER, *(f"{name} x linear" for name in RATIO_HEADER))] if compared else [HEADER]
+    counts_memory = any("memory_bytes" in totals for totals in summary["schedules"].values())
+    header = HEADER + ((MEMORY_HEADER,) if counts_memory else ())
+    rows = [(*header, *(f"{name} x linear" for name in RATIO_HEADER))] if compared else [header]
     for name, totals in summary["schedules"].items():
         row = (
             name,
@@ -28,6 +31,8 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
             _number(totals["time_per_nfe_s"], "{:.2f}", scale=1000),
             _number(totals["accuracy"], "{:.1f} %", scale=100),
         )
+        if counts_memory:
+            row += (_number(totals.get("memory_bytes"), "{:.2f}", scale=1e-9),)
         if compared:
             row += tuple(_number(value, "{:.3f}") for value in totals["ratios_to_linear"].values())
         rows.append(row)

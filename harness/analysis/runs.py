@@ -4,7 +4,6 @@ A folder that cannot be read is a notice, not the end: what can be made from the
 """
 
 import hashlib
-import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.errors import UserError
-from harness.manifest import sessions_of
+from harness.manifest import read_manifest, sessions_of
 from harness.records import Record, last_line, read_records, torn_bytes
 
 RESULTS = Path("results")
@@ -97,9 +96,8 @@ def find_runs(paths: Iterable[Path]) -> Found:
 
 
 def _read(folder: Path) -> tuple[Run, Sequence[str]]:
-    manifest_file = folder / "manifest.json"
     try:
-        manifest = json.loads(manifest_file.read_text())
+        manifest = read_manifest(folder / "manifest.json")
         config = manifest["config"]
         records, notices = _records(folder / RECORDS)
         costs_only = next((record.costs_only for record in records if record.costs_only), None)
@@ -107,8 +105,9 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
             raise UserError(f"{folder}: measured with {costs_only}: costs only, never shown among real responses.")
         run = Run(
             path=folder,
-            family=_family(config["model"].get("_target_", "")),
-            facts=list(dict.fromkeys(_facts(config, session) for session in sessions_of(manifest))),
+            family=_family(str(config["model"].get("_target_", ""))),
+            # A start that failed before its model was loaded has recorded nothing.
+            facts=list(dict.fromkeys(_facts(config, one) for one in sessions_of(manifest) if one.get("model"))),
             max_new_tokens=config["task"]["max_new_tokens"],
             adapter_mode=_adapter_mode(config),
             schedules=config["schedules"],
@@ -117,8 +116,6 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
         )
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}).") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{manifest_file}: no manifest of a run ({error!r}).") from None
     return run, notices
 
 
@@ -145,19 +142,19 @@ def _family(target: str) -> str:
 
 
 def _adapter_mode(config: Mapping[str, Any]) -> str:
-    mode = config.get("adapter_mode") or PAPER_ADAPTER_MODE
+    mode = str(config.get("adapter_mode") or PAPER_ADAPTER_MODE)
     return "" if mode == PAPER_ADAPTER_MODE else mode
 
 
 def _facts(config: Mapping[str, Any], session: Mapping[str, Any]) -> Facts:
     model, code, machine = session["model"], session["code"], session["machine"]
-    device = str(model["device"])
+    device = str(model.get("device"))
     product = machine.get("processor") if device == "cpu" else machine.get("accelerator")
-    version = (code.get("commit") or "")[:10] or code.get("version") or "unknown"
+    version = str(code.get("commit") or "")[:10] or code.get("version") or "unknown"
     shaping = [config["task"].get(key) for key in ("template", "thinking")]
     return Facts(
         device=f"{device} ({product})" if product else device,
-        dtype=str(model["dtype"]),
+        dtype=str(model.get("dtype")),
         code=f"{version}+changed" if code.get("changed") else version,
         engine=str(config.get("engine") or config["model"].get("engine") or ""),
         prompts=hashlib.sha256(str(shaping).encode()).hexdigest()[:8] if shaping[0] else "",

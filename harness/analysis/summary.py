@@ -22,7 +22,8 @@ def summarize(records: Iterable[Record], drift: Mapping[str, Any] | None) -> Map
     Returns:
       `schedules`: for each schedule, in the order of the records: passed_over (responses skipped or failed), responses,
         tokens, nfe, rows, wall_s, throughput (tokens/s), tokens_per_nfe, time_per_nfe_s, accuracy (mean correctness;
-        null where nothing is graded), non_model_s, and ratios_to_linear where a schedule named linear ran.
+        null where nothing is graded), non_model_s, memory_bytes (the highest peak of a response; absent where the
+        device does not count), and ratios_to_linear where a schedule named linear ran.
       `skipped`, `failed`: ids of prompts that did not fit the context, or the memory.
       `outliers`: responses whose time per call is far above their schedule's median; they are counted all the same.
       `costs_only`: why the responses mean nothing but their costs; null for real ones.
@@ -70,12 +71,14 @@ def _outliers(records: Sequence[Record]) -> Sequence[Mapping[str, Any]]:
 
 def _totals(records: Sequence[Record]) -> dict[str, Any]:
     sums = totals(records)
+    peaks = [record.memory_bytes for record in records if record.memory_bytes is not None]
     return {
         "width": records[0].width,
         "passed_over": sum(record.is_skipped for record in records),
         **{name: sums[name] for name in SUMS},
         **{name: _ratio(sums[METRICS[name].above], sums[METRICS[name].below]) for name in (*RATIOS, "accuracy")},
         "non_model_s": sums["non_model_s"],
+        **({"memory_bytes": max(peaks)} if peaks else {}),
     }
 
 

@@ -36,7 +36,7 @@ from harness.planning import Plan
 
 ATLASES = Path("results/atlases")
 # What an atlas depends on; the rest of the config is about runs.
-CONFIGURED = ("model", "task", "adapter", "weights", "limit", "prompts")
+CONFIGURED = ("model", "task", "adapter", "weights", "limit", "prompts", "temperature")
 WIDTHS = "widths="
 
 
@@ -52,7 +52,8 @@ def main(arguments: Sequence[str]) -> int:
     _announce(config, plan, widths, path)
     folder = AtlasFolder(path)
     settings = OmegaConf.to_container(OmegaConf.masked_copy(config, list(CONFIGURED)), resolve=True)
-    begun = identity(settings | {"widths": widths}, plan.facts(), plan.data.record())
+    no_schedules = {"schedules": {}, "widths": widths}
+    begun = identity(settings | no_schedules, {**plan.facts(), "schedules": []}, plan.data.record())
     with goes_on_with(path), folder.working(begun):
         model = loader.load()
         folder.note(model=model.facts)

@@ -12,10 +12,13 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
   run_dir=PATH                                     where to write; a run that is there goes on where it stopped
   shard=I/N                                        one part of the prompts; `merge` puts the parts together
   on_error=stop|skip                               what to do where memory runs out
+  engine=eager|compiled|cudagraph                  how forward passes are executed
   weights=random  acceptance=N|[N,...]|RUN_DIR     costs without a download: see conf/config.yaml
   experiment=table6                                all cells of a figure or table of the paper, one run each
-  --dry-run                                        list the runs with prompts, responses and hours, and run nothing
+  cell=K                                           only its K-th cell
   -m                                               sweep: one run for each combination of KEY=A,B
+  hydra/launcher=submitit_local|slurm_a100         each of these runs as a job
+  --dry-run                                        list the runs with prompts, responses and hours, and run nothing
 
 Writes manifest.json, records.jsonl and summary.json, and prints a table: rates, and ratios to Linear-SS.
 """
@@ -34,59 +37,34 @@ from harness.analysis.summary import summarize
 from harness.building import build_plan, find_model
 from harness.config import compose
 from harness.errors import UserError
-from harness.experiments import Cell, cells_of
+from harness.experiments import Cell, cells_of, hydra_settings
 from harness.interruption import goes_on_with
 from harness.listing import listing
 from harness.machine import hints
 from harness.manifest import identity
-from harness.planning import Plan
+from harness.planning import Plan, shard_folder
 from harness.progress import Progress
 from harness.run_folder import RunFolder
 from harness.runner import Runner
 
 DRY_RUN = "--dry-run"
+# Choices that not every model has, and what those do that have none.
+CHOICES = {"weights": "released", "engine": "eager"}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs one cell, all cells of an experiment, or sweeps over several with -m."""
+    """Runs one cell, or all cells of an experiment or a sweep."""
     given = [argument for argument in arguments if argument != DRY_RUN]
-    is_sweep = bool({"-m", "--multirun"} & set(given))
-    cells = [] if is_sweep else cells_of(given)
+    cells = cells_of(given)
     if DRY_RUN in arguments:
-        if is_sweep:
-            raise UserError("--dry-run: lists one run or an experiment, not a sweep. Leave out -m.")
         print(listing(cells or [Cell(given)]))
-    elif is_sweep:
+    elif cells:
         from harness.sweep import sweep
 
-        return sweep(given)
-    elif cells:
-        _run_all(cells)
+        sweep(cells, hydra_settings(given))
     else:
         run(compose(given))
     return 0
-
-
-def _run_all(cells: Sequence[Cell]) -> None:
-    """Runs every cell; one that cannot be run does not keep the others from it.
-
-    Raises:
-      UserError: some could not be run.
-    """
-    print(listing(cells), file=sys.stderr)
-    failed = 0
-    for number, cell in enumerate(cells, start=1):
-        print(f"\n== cell {number} of {len(cells)}: {' '.join(cell.overrides)}", file=sys.stderr)
-        try:
-            run(cell.config())
-        except UserError as error:
-            failed += 1
-            RunFolder(cell.run_dir).failed(str(error))
-            print(f"PARTIAL: not run: {error}", file=sys.stderr)
-    if failed:
-        raise UserError(
-            f"{failed} of {len(cells)} cells were not run, see above. The same command runs what is missing."
-        )
 
 
 def run(config: DictConfig) -> Path:
@@ -96,11 +74,10 @@ def run(config: DictConfig) -> Path:
       UserError: anything wrong with the config, the data, the model or the folder.
     """
     if config.cells:
-        raise UserError(
-            "experiment: its cells are runs of their own. Leave out -m; --dry-run shows a command for each."
-        )
-    if config.model.get("weights", "released") != config.weights:
-        raise UserError(f"weights={config.weights}: {config.model.name} has no such choice, its config lacks the key.")
+        raise UserError("experiment: its cells are runs of their own; --dry-run shows a command for each.")
+    for key, plain in CHOICES.items():
+        if config.model.get(key, plain) != config[key]:
+            raise UserError(f"{key}={config[key]}: {config.model.name} has no such choice, its config lacks the key.")
     loader = find_model(config.model)
     prepared = build_plan(config)
     if config.samples < 0:
@@ -114,6 +91,8 @@ def run(config: DictConfig) -> Path:
             print(f"notice: {hint}", file=sys.stderr)
         model = loader.load()
         folder.note(model=model.facts)
+        for notice in model.facts.get("notices", []):
+            print(f"notice: {notice}", file=sys.stderr)
         for field, values in model.facts.get("unlike_expected", {}).items():
             print(f"notice: config.json has {field}={values['found']}, known is {values['expected']}", file=sys.stderr)
         samples = [item.prompt_id for item in prepared.items[: config.samples]]
@@ -126,9 +105,7 @@ def run(config: DictConfig) -> Path:
 
 
 def _folder(config: DictConfig) -> Path:
-    """Where the run is written; shards of one run share a folder, and have one each inside it."""
-    path = Path(config.run_dir) if config.run_dir else _new_folder(config)
-    return path / f"shard-{str(config.shard).replace('/', '-of-')}" if config.shard else path
+    return shard_folder(Path(config.run_dir) if config.run_dir else _new_folder(config), config.shard)
 
 
 def _announce(config: DictConfig, prepared: Plan, path: Path) -> None:

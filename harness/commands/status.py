@@ -20,8 +20,8 @@ HEADER = ("folder", "cell", "responses", "state", "")
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the table and a line of counts."""
-    cells = cells_of(arguments)
     options = [argument for argument in arguments if argument.startswith("-") or "=" in argument]
+    cells = cells_of(arguments) if options else []
     if options and not cells:
         raise UserError(f"status {options[0]}: takes folders, or experiment=NAME of an experiment with several cells.")
     found = cell_statuses(cells) if cells else statuses([Path(argument) for argument in arguments] or [RUNS])

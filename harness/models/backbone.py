@@ -1,31 +1,16 @@
-"""What both families' loaders do with a stock backbone: build it without memory, fill it, put it on its device."""
+"""What loaders do with a stock backbone: build it without memory, fill it, put it on its device."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from transformers import PreTrainedModel
 
-from harness.errors import UserError, unknown
+from harness.errors import UserError
 from harness.models.placement import Placement
 
-Weights = Literal["released", "random"]
-WEIGHTS = ("released", "random")
-
 INITIAL_DEVIATION = 0.02  # of random weights, as trained models start
-
-
-def check_weights(weights: str, layers: int | None) -> None:
-    """Raises `UserError` for weights that do not exist, and for released ones with layers left out."""
-    if weights not in WEIGHTS:
-        raise unknown("weights", weights, WEIGHTS)
-    if layers is not None and weights != "random":
-        raise UserError(
-            f"model.layers={layers}: released weights come with all layers. Add weights=random, or drop it."
-        )
-    if layers is not None and (not isinstance(layers, int) or layers < 1):
-        raise UserError(f"model.layers={layers}: need an integer of at least 1.")
 
 
 def without_memory(build: Callable[[], PreTrainedModel]) -> PreTrainedModel:
@@ -75,3 +60,20 @@ def with_fields(config: Mapping[str, Any], needed: Sequence[str], where: str | P
     absent = [field for field in needed if config.get(field) is None]
     if absent:
         raise UserError(f"model: {where} lacks {', '.join(absent)}. {question}")
+
+
+def check_token_ids(ids: Mapping[str, Any], vocab_size: Any, where: str | Path) -> None:
+    """Raises `UserError` where one of `ids`, each an id or a list of them, is none of the vocabulary's.
+
+    Args:
+      vocab_size: as the config has it.
+      where: the file that they were read from.
+    """
+    if type(vocab_size) is not int:
+        raise UserError(f"model: {where} has vocab_size={vocab_size}, need an integer.")
+    for key, value in ids.items():
+        listed = value if isinstance(value, list) else [value]
+        if not listed or not all(type(one) is int and one in range(vocab_size) for one in listed):
+            raise UserError(
+                f"model: {where} has {key}={value}, need ids from 0 to {vocab_size - 1}. Does it belong to the weights?"
+            )

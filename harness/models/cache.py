@@ -5,10 +5,14 @@ be accepted first, so the accepted ones already lie in place: committing moves `
 is overwritten by the next pass. The backbones of transformers call nothing but `update`.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+
+GRAIN = 64  # capacities are multiples of it
 
 
 class KeyValueCache:
@@ -16,23 +20,34 @@ class KeyValueCache:
 
     Attributes:
       length: committed rows; every row of a pass may attend to all of them.
+      promised: rows of the longest prompt and response to come.
+      capacity: rows that there is room for.
     """
 
     def __init__(self, layers: int, kv_heads: int, head_dim: int, dtype: torch.dtype, device: torch.device):
         self.length = 0
+        self.promised = 0
         self._layers = layers
         self._shape = (kv_heads, head_dim)
         self._options = {"dtype": dtype, "device": device}
-        self._keys: list[Tensor] = []
-        self._values: list[Tensor] = []
+        self._keys: Sequence[Tensor] = []
+        self._values: Sequence[Tensor] = []
         self.capacity = 0
+
+    def promise(self, rows: int) -> None:
+        """No prompt and response will be longer than `rows` together; what was promised before still holds."""
+        self.promised = max(self.promised, rows)
+
+    def make_room(self, rows: int) -> None:
+        """Makes room for a pass of `rows` behind the longest response, so that it has room at any time."""
+        self.reserve(max(self.promised, self.length) + rows)
 
     def reserve(self, rows: int) -> None:
         """Makes room for `rows` rows in all, keeping what is committed; does nothing where there is room."""
         if rows <= self.capacity:
             return
         kv_heads, head_dim = self._shape
-        capacity = max(rows, 2 * self.capacity)
+        capacity = -(-rows // GRAIN) * GRAIN
         grown = []
         for buffers in (self._keys, self._values):
             new = [torch.zeros(1, kv_heads, capacity, head_dim, **self._options) for _ in range(self._layers)]
@@ -53,3 +68,27 @@ class KeyValueCache:
         self._keys[layer_idx][:, :, self.length : end] = keys
         self._values[layer_idx][:, :, self.length : end] = values
         return self._keys[layer_idx][:, :, :end], self._values[layer_idx][:, :, :end]
+
+    def whole(self, rows: Tensor) -> "WholeCache":
+        """The same cache for one pass of fixed shape, which writes at `rows` (int64 [rows]) and reads everything."""
+        return WholeCache(self._keys, self._values, rows)
+
+
+@dataclass(frozen=True)
+class WholeCache:
+    """A cache whose shapes do not depend on how much is committed, for compiled passes and recorded graphs.
+
+    Attributes:
+      keys, values: of all layers, [1, kv_heads, capacity, head_dim] each.
+      rows: int64 [rows]; where the pass writes. Rows that no mask lets through hold whatever was there.
+    """
+
+    keys: Sequence[Tensor]
+    values: Sequence[Tensor]
+    rows: Tensor
+
+    def update(self, keys: Tensor, values: Tensor, layer_idx: int, **_: Any) -> tuple[Tensor, Tensor]:
+        """As `KeyValueCache.update`, but gives all `capacity` rows."""
+        self.keys[layer_idx].index_copy_(2, self.rows, keys)
+        self.values[layer_idx].index_copy_(2, self.rows, values)
+        return self.keys[layer_idx], self.values[layer_idx]

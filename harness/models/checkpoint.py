@@ -51,6 +51,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def sha256(file: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
 def load_strictly(
     module: nn.Module,
     folder: Path,
@@ -84,7 +90,7 @@ def load_strictly(
                     name = rename(released)
                     if name is not None:
                         found.take(released, name, read, file.name)
-        sha256 = dict(zip((file.name for file in files), digests, strict=True))
+        digest_by_file = dict(zip((file.name for file in files), digests, strict=True))
     found.tie(tied or {})
     problems = found.problems()
     if problems:
@@ -93,7 +99,7 @@ def load_strictly(
             "Check that config.json and weights belong together, or fetch the checkpoint again."
         )
     module.load_state_dict(found.tensors, strict=True, assign=True)
-    return sha256
+    return digest_by_file
 
 
 @dataclass
@@ -172,8 +178,7 @@ def _verified_digest(file: Path) -> str:
     Raises:
       UserError: the file is not what its name in the cache says.
     """
-    with file.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    digest = sha256(file)
     published = file.resolve().name
     if SHA256.fullmatch(published) and published != digest:
         raise UserError(

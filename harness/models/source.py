@@ -21,6 +21,7 @@ from huggingface_hub.errors import (
 )
 
 from harness.errors import UserError
+from harness.hub import out_of_reach
 
 EMBEDDED = Path(__file__).parent / "embedded"
 SMALL_FILES = ("*.json", "*.jinja", "*.txt")
@@ -95,13 +96,16 @@ def locate(path: str, revision: str | None, key: str) -> Source:
 def _snapshot(repository: str, revision: str | None, patterns: Sequence[str], what: str) -> Path:
     """The folder of a repository's snapshot in the hub's cache; goes to the hub for what is not there."""
     at = f" at revision {revision}" if revision else ""
+    silence = out_of_reach()
+    is_local = silence is not None
     try:
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns)))
+        return Path(
+            snapshot_download(repository, revision=revision, allow_patterns=[*patterns], local_files_only=is_local)
+        )
     except LocalEntryNotFoundError as error:
-        way_out = "the hub cannot be reached" if not constants.HF_HUB_OFFLINE else "HF_HUB_OFFLINE is set"
         raise UserError(
-            f"{what}: not in the hub's cache ({constants.HF_HUB_CACHE}){at}, and {way_out} "
-            f"({_first_line(error)}). Go online, or give the repository's files with {what.split('=')[0]}=FOLDER."
+            f"{what}: not in the hub's cache ({constants.HF_HUB_CACHE}){at}, and {silence or _first_line(error)}. "
+            f"Go online, or give the repository's files with {what.split('=')[0]}=FOLDER."
         ) from None
     except GatedRepoError:
         raise UserError(

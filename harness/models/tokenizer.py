@@ -31,8 +31,10 @@ def chat_tokenizer(folder: Path, vocab_size: int, mask_id: int, bos_id: int | No
         raise UserError(f"model: {folder} has no tokenizer.json. Is it a checkpoint's, or its base model's, folder?")
     try:
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    except (OSError, ValueError) as error:
-        raise UserError(f"model: cannot read the tokenizer in {folder} ({error}). Fetch it again.") from None
+    # Anything, as tokenizers' own errors are of no class but Exception.
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"model: cannot read the tokenizer in {folder} ({reason}). Fetch it again.") from None
     if tokenizer.chat_template is None:
         raise UserError(
             f"model: the tokenizer in {folder} has no chat template. Is it an instruct checkpoint, and for SetDLM the "

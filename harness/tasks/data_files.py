@@ -6,11 +6,13 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UserError
+from harness.hub import caches_alone, out_of_reach
 
 Row = Mapping[str, Any]
 
@@ -178,13 +180,15 @@ def read_hub(repository: str, configuration: str | None, split: str, revision: s
 
     disable_progress_bar()
     set_verbosity_error()
+    silence = out_of_reach()
     try:
-        data = load_dataset(repository, configuration, split=split, revision=revision)
+        with caches_alone() if silence else nullcontext():
+            data = load_dataset(repository, configuration, split=split, revision=revision)
     # The hub's client raises a different class for each way of being offline; all mean the same to a user.
     except (OSError, ValueError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = silence or (str(error).splitlines()[0] if str(error) else type(error).__name__)[:120]
         raise UserError(
-            f"task: {repository} cannot be had from the hub ({reason[:120]}). Go online, or give the data set's "
+            f"task: {repository} cannot be had from the hub or its cache: {reason}. Go online, or give the data set's "
             "own file with task.data_files=PATH."
         ) from None
     return list(data), revision

@@ -94,8 +94,9 @@ class Task:
                 raise UserError(f"task.{key}={getattr(self, key)}: need an object with a method `{method}`.")
         if not isinstance(self.data_files, str | None):
             raise UserError(f"task.data_files={self.data_files}: need a path, or null.")
-        if not isinstance(self.template, str):
-            raise UserError(f"task.template={self.template}: need a text.")
+        for key in ("name", "template"):
+            if not isinstance(getattr(self, key), str):
+                raise UserError(f"task.{key}={getattr(self, key)}: need a text.")
         if isinstance(self.stop_texts, str) or not all(isinstance(text, str) and text for text in self.stop_texts):
             raise UserError(f'task.stop_texts={self.stop_texts}: need a list of texts, as in ["Question:"].')
 
@@ -103,13 +104,18 @@ class Task:
         """The user's message for `item`.
 
         Raises:
-          UserError: the template names a field that the items do not have.
+          UserError: the template names a field that the items do not have, or is none.
         """
         try:
             return self.template.format_map(item.fields)
         except KeyError as error:
             raise UserError(
                 f"task.template names {{{error.args[0]}}}; items of {self.name} have: {', '.join(sorted(item.fields))}."
+            ) from None
+        except (ValueError, IndexError, AttributeError) as error:
+            raise UserError(
+                f"task.template={self.template[:60]}: cannot be filled in ({error}). Fields stand in braces, as in "
+                "{question}; braces that are text are doubled."
             ) from None
 
 
@@ -122,7 +128,7 @@ def select(items: Sequence[Item], limit: int | None, prompts: Sequence[str | int
     if limit is not None and (not isinstance(limit, int) or limit < 0):
         raise UserError(f"limit={limit}: need an integer of at least 0, or null for all prompts.")
     if prompts is not None:
-        if isinstance(prompts, str | int):
+        if isinstance(prompts, str) or not isinstance(prompts, Sequence):
             raise UserError(f"prompts={prompts}: need a list, as in prompts=[{prompts}].")
         by_id = {item.prompt_id: item for item in items}
         by_id |= {str(number): item for number, item in enumerate(items)}

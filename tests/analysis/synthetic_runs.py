@@ -122,9 +122,11 @@ def write_run(
         "schema": 1,
         "config": {
             "model": {"_target_": TARGETS.get(family, f"{family}.load"), "name": records[0].model if records else "m"},
-            "task": {"max_new_tokens": cap},
+            "task": {"name": records[0].task if records else "t", "max_new_tokens": cap},
             "schedules": schedules or {one.schedule: {"width": one.width} for one in records},
+            "temperature": records[0].temperature if records else 0.0,
         },
+        "plan": {"prompts": [], "schedules": [], "repetitions": 1, "shard": None},
         "model": {"dtype": dtype, "device": device, "attention": "sdpa"},
         "data": {},
         "code": {"version": "0.1.0", "commit": commit, "changed": False},

@@ -78,7 +78,7 @@ def test_a_snapshot_without_weights_is_refused(snapshot):
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        (REPOSITORY, "not in the hub's cache .* HF_HUB_OFFLINE is set .* give the repository's files with model.path="),
+        (REPOSITORY, "not in the hub's cache .* HF_HUB_OFFLINE is set.* give the repository's files with model.path="),
         ("/nowhere", "no folder there, and it is no OWNER/NAME"),
         ("embedded:nobody", r"this package has no such model\. Embedded: .*tiny_nemotron"),
     ],

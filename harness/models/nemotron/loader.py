@@ -4,30 +4,23 @@ No remote code: the config is translated field by field, tensors are renamed. Tw
 are overridden: pad id 11, which is this family's EOS, and EOS id 2.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from transformers import Ministral3Config, Ministral3ForCausalLM
+from transformers import Ministral3Config, Ministral3ForCausalLM, PreTrainedTokenizerFast
 
 from harness.errors import UserError
-from harness.models.backbone import (
-    Weights,
-    check_weights,
-    fill_randomly,
-    finish,
-    parameters_of,
-    without_memory,
-)
-from harness.models.checkpoint import load_strictly, read_config
+from harness.models.backbone import check_token_ids, with_fields
+from harness.models.checkpoint import load_strictly, read_config, sha256
+from harness.models.engine import build_engine
 from harness.models.language_model import LanguageModel
+from harness.models.loader import Loader
 from harness.models.nemotron.adapter import Mode, ProposalAdapter, load_adapter, random_adapter
 from harness.models.nemotron.model import NemotronModel
 from harness.models.nemotron.names import backbone_name
-from harness.models.placement import check_memory, placement
-from harness.models.source import locate
-from harness.models.tokenizer import STAND_IN, chat_tokenizer, stand_in_tokenizer
+from harness.models.tokenizer import chat_tokenizer
 
 MODEL_TYPE = "nemotron_labs_diffusion"
 BACKBONE_FIELDS = (
@@ -46,6 +39,7 @@ BACKBONE_FIELDS = (
     "bos_token_id",
     "eos_token_id",
 )
+NULLABLE = ("bos_token_id", "tie_word_embeddings")  # null says that there is none
 # What the layouts and the stock backbone take for granted; other values would be silently wrong.
 ASSUMED = {
     "model_type": MODEL_TYPE,
@@ -59,111 +53,64 @@ TIED = {"lm_head.weight": "model.embed_tokens.weight"}
 QUESTION = "Is it a Nemotron-Labs-Diffusion checkpoint?"
 
 
-@dataclass
-class NemotronLoader:
-    """A checkpoint that was found, understood, and fits the device; `load` reads its weights.
+@dataclass(kw_only=True)
+class NemotronLoader(Loader):
+    """Loads one checkpoint of this family; see `Loader` for what all families share.
 
     Attributes:
-      name: what records call the model.
-      path: OWNER/NAME on the hub, a folder with config.json, safetensors and tokenizer files, or `embedded:NAME` for
-        one that is part of this package.
-      revision: branch, tag or commit on the hub; None for its main branch.
-      dtype: "float32", "bfloat16" or "float64".
-      device: "cpu", "cuda", ..., or "auto" for the first accelerator there is.
       adapter: peft folder of a proposal-only adapter, relative to `path`; None for none.
       adapter_mode: see `harness.models.nemotron.adapter`.
-      weights: "released", or "random" for the same architecture without any download.
-      architecture: what is known of the released config.json; None where the path holds it for sure.
-      layers: with random weights, how many layers to build; None for all.
-      backbone: the network; on the meta device until `load`.
-
-    Raises:
-      UserError: there is no such checkpoint, it is none of this family, or the device is missing or too small.
+      engine: see `harness.models.engine`.
     """
 
-    name: str
-    path: str
-    dtype: str
-    device: str
-    revision: str | None = None
     adapter: str | None = None
     adapter_mode: Mode = "masked"
-    weights: Weights = "released"
-    architecture: Mapping[str, Any] | None = None
-    layers: int | None = None
+    engine: str = "eager"
 
     def __post_init__(self) -> None:
-        check_weights(self.weights, self.layers)
-        self._where = placement(self.device, self.dtype)
-        needs_source = self.weights == "released" or self.architecture is None
-        self._source = locate(self.path, self.revision, "model.path") if needs_source else None
-        self._config = self._read_config()
+        super().__post_init__()
+        self._engine = build_engine(self.engine, self._where.device)
+
+    def _read_config(self) -> None:
+        self._config = dict(self.architecture) if self._source is None else _checked_config(self._source.folder)
         if self.layers is not None:
             self._config["num_hidden_layers"] = self.layers
-        self.backbone = without_memory(lambda: Ministral3ForCausalLM(_translated(self._config)))
-        if self.weights == "random":
-            self._tokenizer = stand_in_tokenizer()
-        else:
-            ids = (self._config["vocab_size"], self._config["mask_token_id"], self._config["bos_token_id"])
-            self._tokenizer = chat_tokenizer(self._source.folder, *ids)
-        check_memory(self.name, parameters_of(self.backbone) * self._where.dtype.itemsize, self._where.device)
+        ids = {key: self._config[key] for key in ("mask_token_id", "eos_token_id")}
+        check_token_ids(ids, self._config["vocab_size"], self._config_place)
+        if self.is_random and self.adapter is not None:
+            known = (self.architecture or {}).get("adapters", {})
+            if self.adapter not in known:
+                need = ", ".join(known) or "none"
+                raise UserError(f"adapter={self.adapter}: with random weights, need one of: {need}.")
 
-    @property
-    def where(self) -> str:
-        """Where its files were found."""
-        return str(self._source.folder) if self._source else "nowhere, weights are random"
+    def _build(self) -> Ministral3ForCausalLM:
+        fields = {field: self._config[field] for field in BACKBONE_FIELDS}
+        return Ministral3ForCausalLM(Ministral3Config(**fields, pad_token_id=None, attn_implementation="sdpa"))
 
-    def load(self) -> LanguageModel:
-        """Reads the weights, or makes them up.
+    def _read_tokenizer(self) -> PreTrainedTokenizerFast:
+        ids = (self._config["vocab_size"], self._config["mask_token_id"], self._config["bos_token_id"])
+        return chat_tokenizer(self._source.folder, *ids)
 
-        Raises:
-          UserError: they cannot be had, or are not those of the config.
-        """
-        if self.weights == "random":
-            fill_randomly(self.backbone, self._where)
-            origin = {"weights": "random", "tokenizer": STAND_IN}
-        else:
-            folder = self._source.fetched("*.safetensors")
-            tied = TIED if self._config["tie_word_embeddings"] else None
-            digests = load_strictly(self.backbone, folder, backbone_name, self._where, tied)
-            config_sha256 = hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
-            origin = {**self._source.facts, "config_sha256": config_sha256, "weights_sha256": digests}
-        finish(self.backbone, self._where)
+    def _read_weights(self) -> Mapping[str, Any]:
+        folder = self._source.fetched("*.safetensors")
+        tied = TIED if self._config["tie_word_embeddings"] else None
+        digests = load_strictly(self.backbone, folder, backbone_name, self._where, tied)
+        return {**self._source.facts, "config_sha256": sha256(folder / "config.json"), "weights_sha256": digests}
+
+    def _assemble(self, *, facts: Mapping[str, Any], **common: Any) -> LanguageModel:
         eos = self._config["eos_token_id"]
         return LanguageModel(
-            name=self.name,
-            model=NemotronModel(self.backbone, self._config["mask_token_id"], self._load_adapter()),
-            tokenizer=self._tokenizer,
+            **common,
+            model=NemotronModel(self.backbone, self._config["mask_token_id"], self._load_adapter(), self._engine),
             eos_ids=frozenset(eos if isinstance(eos, Sequence) else [eos]),
-            context_length=self._config["max_position_embeddings"],
             adapter=self.adapter,
-            has_random_weights=self.weights == "random",
             facts={
-                **origin,
+                **facts,
+                "engine": self.engine,
                 "unlike_expected": self._unlike_expected(),
                 "adapter": self.adapter and {"source": self.adapter, "mode": self.adapter_mode},
-                "parameters": parameters_of(self.backbone),
-                "dtype": self.dtype,
-                "device": str(self._where.device),
-                "attention": self.backbone.config._attn_implementation,
             },
         )
-
-    def _read_config(self) -> dict[str, Any]:
-        if self._source is None:
-            return dict(self.architecture)
-        config = read_config(self._source.folder)
-        where = self._source.folder / "config.json"
-        # Null is a value for a BOS id and for a tied head.
-        absent = [field for field in (*BACKBONE_FIELDS, "mask_token_id") if field not in config]
-        if absent:
-            raise UserError(f"model: {where} lacks {', '.join(absent)}. {QUESTION}")
-        unlike = [f"{key}={config[key]}" for key, need in ASSUMED.items() if config.get(key, need) != need]
-        if unlike:
-            raise UserError(
-                f"model: {where} has {', '.join(unlike)}, which this family's loader does not know. {QUESTION}"
-            )
-        return config
 
     def _unlike_expected(self) -> Mapping[str, Any]:
         """Fields in which the checkpoint's config is not what `architecture` says; the checkpoint's hold."""
@@ -177,15 +124,22 @@ class NemotronLoader:
     def _load_adapter(self) -> ProposalAdapter | None:
         if self.adapter is None:
             return None
-        if self.weights == "released":
+        if not self.is_random:
             folder = self._source.fetched(f"{self.adapter}/*")
             return load_adapter(self.backbone, folder / self.adapter, self.adapter_mode)
-        known = (self.architecture or {}).get("adapters", {})
-        if self.adapter not in known:
-            raise UserError(f"adapter={self.adapter}: with random weights, need one of: {', '.join(known) or 'none'}.")
-        return random_adapter(self.backbone, **known[self.adapter], mode=self.adapter_mode)
+        return random_adapter(self.backbone, **self.architecture["adapters"][self.adapter], mode=self.adapter_mode)
 
 
-def _translated(config: Mapping[str, Any]) -> Ministral3Config:
-    fields = {field: config[field] for field in BACKBONE_FIELDS}
-    return Ministral3Config(**fields, pad_token_id=None, attn_implementation="sdpa")
+def _checked_config(folder: Path) -> dict[str, Any]:
+    config = read_config(folder)
+    where = folder / "config.json"
+    absent = [field for field in NULLABLE if field not in config]
+    if absent:
+        raise UserError(f"model: {where} lacks {', '.join(absent)}. {QUESTION}")
+    with_fields(
+        config, [field for field in (*BACKBONE_FIELDS, "mask_token_id") if field not in NULLABLE], where, QUESTION
+    )
+    unlike = [f"{key}={config[key]}" for key, need in ASSUMED.items() if config.get(key, need) != need]
+    if unlike:
+        raise UserError(f"model: {where} has {', '.join(unlike)}, which this family's loader does not know. {QUESTION}")
+    return config

@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import Ministral3ForCausalLM
 
 from harness.models.cache import KeyValueCache
+from harness.models.engine import Eager, Engine, Rows
 from harness.models.nemotron.adapter import ProposalAdapter
 from harness.models.nemotron.layout import Layout, prompt_layout, regular_layout
 from schedules.call import AdapterRows, Call, Output, Proposals
@@ -21,14 +22,15 @@ from schedules.call import AdapterRows, Call, Output, Proposals
 class _Prepared:
     """A layout's tensors on the device, built once for each shape of call.
 
-    `mask` has all-True columns for the longest cached prefix before the layout's own, so that the mask for any
-    prefix is a slice. `kept` lists proposal rows first: the verifier rows of a draft of k tokens are then a slice too.
+    `mask` has all-True columns for the longest cached prefix before the layout's own columns and all-False ones behind
+    them, so that the mask for any prefix is a slice. `kept` lists proposal rows first: the verifier rows of a draft of
+    k tokens are then a slice too. Token ids are put together from `last`, the draft and `masks`.
     """
 
     layout: Layout
-    token_ids: Tensor  # int64 [rows], masks everywhere
-    offsets: Tensor  # int64 [rows]
-    mask: Tensor  # bool [rows, prefix capacity + rows]
+    offsets: Tensor  # int64 [1, rows]
+    mask: Tensor  # bool [1, 1, rows, prefix capacity + rows + prefix capacity]
+    prefix_capacity: int
     kept: Tensor  # int64 [proposals + verifier rows]
 
 
@@ -40,13 +42,20 @@ class NemotronModel:
 
     is_same_position = False
 
-    def __init__(self, backbone: Ministral3ForCausalLM, mask_id: int, adapter: ProposalAdapter | None = None):
+    def __init__(
+        self,
+        backbone: Ministral3ForCausalLM,
+        mask_id: int,
+        adapter: ProposalAdapter | None = None,
+        engine: Engine | None = None,
+    ):
         """Takes over a backbone.
 
         Args:
           backbone: on its device, with SDPA attention.
           mask_id: token id of MASK.
           adapter: the proposal-only adapter that wraps this backbone's projections.
+          engine: executes forward passes; eager by default.
 
         Raises:
           ValueError: the backbone was built for another attention backend.
@@ -58,6 +67,7 @@ class NemotronModel:
         self.backbone = backbone.eval()
         self.mask_id = mask_id
         self.adapter = adapter
+        self.engine = engine or Eager()
         self.device = backbone.device
         self.cache = KeyValueCache(
             config.num_hidden_layers,
@@ -67,17 +77,22 @@ class NemotronModel:
             self.device,
         )
         self._prepared: dict[tuple, _Prepared] = {}
+        self._masks = torch.empty(0, dtype=torch.int64, device=self.device)
         self._prompt: Tensor | None = None  # not processed yet
         self._last: Tensor  # int64 [1], the last verified token
         self._length = 0  # of the verified prefix, prompt included
 
+    def reserve(self, tokens: int) -> None:
+        """Told that no prompt and response are longer than `tokens` together; the cache then grows no more."""
+        self.cache.promise(tokens)
+
     def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
-        """Takes `prompt` as the verified prefix; reserves cache for it and the new tokens."""
+        """Takes `prompt` as the verified prefix."""
         self._prompt = torch.tensor(prompt, device=self.device)
         self._last = self._prompt[-1:]
         self._length = len(prompt)
         self.cache.length = 0
-        self.cache.reserve(len(prompt) + max_new_tokens)
+        self.reserve(len(prompt) + max_new_tokens)
 
     @torch.inference_mode()
     def evaluate(self, call: Call) -> Output:
@@ -94,68 +109,89 @@ class NemotronModel:
 
     def _evaluate_prompt(self, call: Call) -> Output:
         layout = prompt_layout(self._length, call.width, call.draft is not None, proposes=bool(call.branches))
-        prepared = self._prepare(layout, prefix_capacity=0)
-        prepared.token_ids[: self._length] = self._prompt
+        token_ids = torch.cat([self._prompt, self._masked(layout.rows - self._length)])
         self._prompt = None
-        output = self._forward(prepared, prepared.token_ids, call, verifier_count=1)
+        self.cache.make_room(layout.rows - self._length)
+        prepared = self._prepare(layout, prefix_capacity=0)
+        output = self._output(prepared, token_ids, call, Eager(), verifier_rows=layout.verifier_rows)
         self.cache.length = self._length - 1
         return output
 
     def _evaluate_regular(self, call: Call) -> Output:
         key = (call.width, call.draft is not None, tuple(call.branches))
         prepared = self._prepared.get(key)
-        if prepared is None or prepared.mask.shape[1] < self.cache.length + prepared.layout.rows:
-            prepared = self._prepare(regular_layout(*key), prefix_capacity=self.cache.capacity)
-            self._prepared[key] = prepared
-        token_ids = prepared.token_ids.clone()
-        for row in prepared.layout.last_rows:
-            token_ids[row : row + 1] = self._last
-        drafted = 0
-        if call.draft is not None:
-            drafted = len(call.draft)
-            token_ids[1 : drafted + 1] = call.draft.tokens
-        return self._forward(prepared, token_ids, call, verifier_count=drafted + 1)
+        layout = prepared.layout if prepared else regular_layout(*key)
+        self.cache.make_room(layout.rows)
+        if prepared is None or prepared.prefix_capacity < self.cache.capacity:
+            prepared = self._prepared[key] = self._prepare(layout, self.cache.capacity)
+        drafted = 0 if call.draft is None else len(call.draft)
+        token_ids = self._token_ids(layout, call.draft.tokens if drafted else None)
+        return self._output(prepared, token_ids, call, self.engine, min(drafted + 1, layout.verifier_rows))
 
-    def _forward(self, prepared: _Prepared, token_ids: Tensor, call: Call, verifier_count: int) -> Output:
-        layout = prepared.layout
-        proposals = layout.proposal_rows.shape[0]
-        verifier_count = min(verifier_count, layout.verifier_rows)
-        self.cache.reserve(self.cache.length + layout.rows)
+    def _token_ids(self, layout: Layout, draft: Tensor | None) -> Tensor:
+        """What a regular call reads, int64 [rows]: the last token, behind its first place the draft, else masks."""
+        parts, filled = [], 0
+        for row in layout.last_rows:
+            if row > filled:
+                parts.append(self._masked(row - filled))
+            parts.append(self._last)
+            filled = row + 1
+            if row == 0 and draft is not None:
+                parts.append(draft)
+                filled += draft.shape[0]
+        if filled < layout.rows:
+            parts.append(self._masked(layout.rows - filled))
+        return torch.cat(parts)
+
+    def _output(self, prepared: _Prepared, token_ids: Tensor, call: Call, engine: Engine, verifier_rows: int) -> Output:
+        """One forward pass of `engine`, and its logits as the call's answer."""
+        layout, proposals = prepared.layout, prepared.layout.proposal_rows.shape[0]
         if self.adapter is not None:
             self.adapter.first_row = layout.proposal_start if call.branches else None
-        prefix_columns = prepared.mask.shape[1] - layout.rows - self.cache.length
-        logits = self.backbone(
-            input_ids=token_ids[None],
-            attention_mask=prepared.mask[None, None, :, prefix_columns:],
-            position_ids=(prepared.offsets + (self._length - 1))[None],
-            cache=self.cache,
-            use_cache=True,
-            logits_to_keep=prepared.kept[: proposals + verifier_count],
-        ).logits[0]
+        columns = self.cache.capacity if engine.has_fixed_shapes else self.cache.length + layout.rows
+        wanted = proposals + verifier_rows
+        rows = Rows(
+            token_ids=token_ids[None],
+            positions=prepared.offsets + (self._length - 1),
+            mask=prepared.mask.narrow(3, prepared.prefix_capacity - self.cache.length, columns),
+            kept=prepared.kept if engine.has_fixed_shapes else _first(prepared.kept, wanted),
+        )
+        shape = (call.width, verifier_rows > 0, tuple(call.branches))
+        logits = engine.forward(self.backbone, self.cache, rows, shape)
         return Output(
-            verifier=logits[proposals:],
-            proposals=_by_branch(logits[:proposals], call.branches, layout.first_offset),
+            verifier=_first(logits, wanted)[proposals:],
+            proposals=_by_branch(logits[:proposals], call.branches, layout.first_offset) if call.branches else None,
             rows=layout.rows,
             adapter_rows=self.adapter.rows_of(layout.rows) if self.adapter else AdapterRows(),
         )
 
+    def _masked(self, rows: int) -> Tensor:
+        """MASK ids, int64 [rows]."""
+        if rows > self._masks.shape[0]:
+            self._masks = torch.full((rows,), self.mask_id, device=self.device)
+        return self._masks[:rows]
+
     def _prepare(self, layout: Layout, prefix_capacity: int) -> _Prepared:
         prefix = torch.ones(layout.rows, prefix_capacity, dtype=torch.bool)
+        unused = torch.zeros(layout.rows, prefix_capacity, dtype=torch.bool)
         first = layout.verifier_row
         verifier = torch.arange(first, first + layout.verifier_rows)
         return _Prepared(
             layout=layout,
-            token_ids=torch.full((layout.rows,), self.mask_id, device=self.device),
-            offsets=layout.offsets.to(self.device),
-            mask=torch.cat([prefix, layout.sees], dim=1).to(self.device),
+            offsets=layout.offsets[None].to(self.device),
+            mask=torch.cat([prefix, layout.sees, unused], dim=1)[None, None].to(self.device),
+            prefix_capacity=prefix_capacity,
             kept=torch.cat([layout.proposal_rows, verifier]).to(self.device),
         )
 
 
-def _by_branch(logits: Tensor, branches: Sequence[int], first_offset: int) -> Proposals | None:
-    """Proposal rows, [branches x kept, vocab], as the call's proposals; None without branches."""
-    if not branches:
-        return None
+def _first(tensor: Tensor, count: int) -> Tensor:
+    """The first `count` rows; the tensor itself where it has no more, which is most calls."""
+    return tensor if tensor.shape[0] == count else tensor[:count]
+
+
+def _by_branch(logits: Tensor, branches: Sequence[int], first_offset: int) -> Proposals:
+    """Proposal rows, [branches x kept, vocab], as the call's proposals."""
     kept = logits.shape[0] // len(branches)
     by_branch = logits.view(len(branches), kept, logits.shape[-1])
     return Proposals(by_branch, branches, [branch + first_offset for branch in branches])

@@ -5,7 +5,6 @@ and chat template are the base model's. No remote code: tensors lose a prefix, a
 stores beside them is dropped. The head is tied to the embeddings, whether the checkpoint has both or one of them.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +14,13 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from harness.errors import UserError
-from harness.models.backbone import (
-    Weights,
-    check_weights,
-    fill_randomly,
-    finish,
-    parameters_of,
-    with_fields,
-    without_memory,
-)
-from harness.models.checkpoint import load_strictly, read_config
+from harness.models.backbone import check_token_ids, with_fields
+from harness.models.checkpoint import load_strictly, read_config, sha256
 from harness.models.language_model import LanguageModel
-from harness.models.placement import check_memory, placement
+from harness.models.loader import Loader
 from harness.models.setdlm.model import SetDlmModel
 from harness.models.source import Source, locate
-from harness.models.tokenizer import STAND_IN, chat_tokenizer, stand_in_tokenizer
+from harness.models.tokenizer import chat_tokenizer
 
 PREFIX = "backbone.model."
 NOT_OF_THE_BACKBONE = ("static_attention_mask",)
@@ -50,104 +41,63 @@ BASE_FIELDS = (
 )
 
 
-@dataclass
-class SetDlmLoader:
-    """A checkpoint that was found, understood, and fits the device; `load` reads its weights.
+@dataclass(kw_only=True)
+class SetDlmLoader(Loader):
+    """Loads one checkpoint of this family; see `Loader` for what all families share. Weights may be `.bin` files.
 
     Attributes:
-      name: what records call the model.
-      path: OWNER/NAME on the hub, a folder with config.json and weights (safetensors or `.bin`), or `embedded:NAME`
-        for one that is part of this package.
-      revision: branch, tag or commit on the hub; None for its main branch.
-      dtype: "float32", "bfloat16" or "float64".
-      device: "cpu", "cuda", ..., or "auto" for the first accelerator there is.
       base: the base model's config.json and tokenizer: OWNER/NAME on the hub, or a folder; None for the one that the
         checkpoint names, if it is a folder inside the checkpoint.
       base_revision: as `revision`, of the base model.
       eos_tokens: tokens that end a response; None for the one that the checkpoint names.
-      weights: "released", or "random" for the same architecture without any download.
-      architecture: what is known of both config.json files; what random weights are built from.
-      layers: with random weights, how many layers to build; None for all.
-      backbone: the network; on the meta device until `load`.
-
-    Raises:
-      UserError: there is no such checkpoint or base model, they are none of this family, or the device is missing or
-        too small.
     """
 
-    name: str
-    path: str
-    dtype: str
-    device: str
-    revision: str | None = None
     base: str | None = None
     base_revision: str | None = None
     eos_tokens: Sequence[str] | None = None
-    weights: Weights = "released"
-    architecture: Mapping[str, Any] | None = None
-    layers: int | None = None
 
     def __post_init__(self) -> None:
-        check_weights(self.weights, self.layers)
-        self._where = placement(self.device, self.dtype)
-        needs_source = self.weights == "released" or self.architecture is None
-        self._source = locate(self.path, self.revision, "model.path") if needs_source else None
+        super().__post_init__()
+        self._eos_ids = self._make_eos_ids()
+
+    def _read_config(self) -> None:
         if self._source is None:
-            self._base, self._config, base = None, dict(self.architecture), dict(self.architecture)
+            self._config, base, where = dict(self.architecture), self.architecture, "model.architecture"
         else:
             self._config = read_config(self._source.folder)
             with_fields(self._config, CHECKPOINT_FIELDS, self._source.folder / "config.json", "Is it SetDLM's?")
             self._base = self._locate_base()
-            base = read_config(self._base.folder)
-        fields = _translated(base, self._base.folder if self._base else "model.architecture")
+            base, where = read_config(self._base.folder), self._base.folder
+        self._fields = _translated(base, where)
+        ids = {key: self._config[key] for key in ("mask_token_id", "eos_token_id")}
+        check_token_ids(ids, self._fields["vocab_size"], self._config_place)
         layers = self.layers or self._config.get("backbone_config", {}).get("num_layers") or 0
         if layers > 0:
-            fields["num_hidden_layers"] = layers
-        self.backbone = without_memory(lambda: Qwen3ForCausalLM(Qwen3Config(**fields)))
-        self._tokenizer = self._make_tokenizer(fields["vocab_size"])
-        self._eos_ids = self._make_eos_ids()
-        check_memory(self.name, parameters_of(self.backbone) * self._where.dtype.itemsize, self._where.device)
+            self._fields["num_hidden_layers"] = layers
 
-    @property
-    def where(self) -> str:
-        """Where its files were found."""
-        return str(self._source.folder) if self._source else "nowhere, weights are random"
+    def _build(self) -> Qwen3ForCausalLM:
+        return Qwen3ForCausalLM(Qwen3Config(**self._fields))
 
-    def load(self) -> LanguageModel:
-        """Reads the weights, or makes them up.
+    def _read_tokenizer(self) -> PreTrainedTokenizerFast:
+        return chat_tokenizer(self._base.folder, self._fields["vocab_size"], self._config["mask_token_id"], bos_id=None)
 
-        Raises:
-          UserError: they cannot be had, or are not those of the config.
-        """
-        if self.weights == "random":
-            fill_randomly(self.backbone, self._where)
-            origin = {"weights": "random", "tokenizer": STAND_IN}
-        else:
-            folder = self._source.fetched("*.safetensors", "pytorch_model*")
-            tied = TIED if self.backbone.config.tie_word_embeddings else None
-            digests = load_strictly(self.backbone, folder, _stock_name, self._where, tied)
-            origin = {
-                **self._source.facts,
-                "config_sha256": _sha256(folder / "config.json"),
-                "weights_sha256": digests,
-                "base": self._base.facts | {"config_sha256": _sha256(self._base.folder / "config.json")},
-            }
-        finish(self.backbone, self._where)
+    def _read_weights(self) -> Mapping[str, Any]:
+        folder = self._source.fetched("*.safetensors", "pytorch_model*")
+        tied = TIED if self._fields["tie_word_embeddings"] else None
+        digests = load_strictly(self.backbone, folder, _stock_name, self._where, tied)
+        return {
+            **self._source.facts,
+            "config_sha256": sha256(folder / "config.json"),
+            "weights_sha256": digests,
+            "base": self._base.facts | {"config_sha256": sha256(self._base.folder / "config.json")},
+        }
+
+    def _assemble(self, *, facts: Mapping[str, Any], **common: Any) -> LanguageModel:
         return LanguageModel(
-            name=self.name,
+            **common,
             model=SetDlmModel(self.backbone, self._config["mask_token_id"]),
-            tokenizer=self._tokenizer,
             eos_ids=self._eos_ids,
-            context_length=self.backbone.config.max_position_embeddings,
-            has_random_weights=self.weights == "random",
-            facts={
-                **origin,
-                "parameters": parameters_of(self.backbone),
-                "dtype": self.dtype,
-                "float32_matmul_precision": torch.get_float32_matmul_precision(),
-                "device": str(self._where.device),
-                "attention": self.backbone.config._attn_implementation,
-            },
+            facts={**facts, "float32_matmul_precision": torch.get_float32_matmul_precision()},
         )
 
     def _locate_base(self) -> Source:
@@ -161,13 +111,8 @@ class SetDlmLoader:
             )
         return Source(named, folder / named)
 
-    def _make_tokenizer(self, vocab_size: int) -> PreTrainedTokenizerFast:
-        if self.weights == "random":
-            return stand_in_tokenizer()
-        return chat_tokenizer(self._base.folder, vocab_size, self._config["mask_token_id"], bos_id=None)
-
     def _make_eos_ids(self) -> frozenset[int]:
-        if self.eos_tokens is None or self.weights == "random":
+        if self.eos_tokens is None or self.is_random:
             return frozenset([self._config["eos_token_id"]])
         vocabulary = self._tokenizer.get_vocab()
         unknown = [token for token in self.eos_tokens if token not in vocabulary]
@@ -197,7 +142,3 @@ def _translated(base: Mapping[str, Any], where: str | Path) -> dict[str, Any]:
 def _stock_name(released: str) -> str | None:
     """The stock backbone's name of a released tensor; None for what no backbone has."""
     return None if released in NOT_OF_THE_BACKBONE else released.removeprefix(PREFIX)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -100,15 +100,19 @@ class SetDlmModel:
         self._pending = self._nothing_pending()
         self._verified: _Verified | None = None
 
+    def reserve(self, tokens: int) -> None:
+        """Told that no prompt and response are longer than `tokens` together; the cache then grows no more."""
+        self.cache.promise(tokens)
+
     def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
-        """Forgets everything and takes `prompt` as the verified prefix; reserves cache for it and the new tokens."""
+        """Forgets everything and takes `prompt` as the verified prefix."""
         self._prompt = torch.tensor(prompt, device=self.device)
         self._prompt_length = len(prompt)
         self._cached, self._cached_tokens = [], []
         self._pending = self._nothing_pending()
         self._verified = None
         self.cache.length = 0
-        self.cache.reserve(len(prompt) + max_new_tokens)
+        self.reserve(len(prompt) + max_new_tokens)
 
     @torch.inference_mode()
     def evaluate(self, call: Call) -> Output:
@@ -190,6 +194,7 @@ class SetDlmModel:
         if call.draft is not None or call.branches or call.window is not None:
             raise ValueError("call: the first one processes the prompt alone; need no draft, branches or window")
         rows = self._prompt_length
+        self.cache.make_room(0)
         none = torch.empty(0, dtype=torch.int64, device=self.device)
         logits = self.backbone(
             input_ids=self._prompt[None],
@@ -252,9 +257,9 @@ class SetDlmModel:
         prepared = self._prepared.get(key)
         if prepared is None or prepared.mask.shape[1] < self.cache.length + prepared.layout.rows:
             layout = window_layout(*key)
-            self.cache.reserve(self.cache.length + layout.rows)
+            self.cache.make_room(layout.rows)
             prepared = self._prepared[key] = self._prepare(layout, self.cache.capacity)
-        self.cache.reserve(self.cache.length + prepared.layout.rows)
+        self.cache.make_room(prepared.layout.rows)
         return prepared
 
     def _prepare(self, layout: Layout, capacity: int) -> _Prepared:

@@ -201,6 +201,16 @@ def spoil_template(old: str, new: str) -> Callable[[Path], object]:
         (change_config(quantization_config={"bits": 4}), "has quantization_config="),
         (lambda folder: (folder / "chat_template.jinja").unlink(), "has no chat template"),
         (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer.json"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{}"), "cannot read the tokenizer"),
+        (change_config(rope_parameters=None), "lacks rope_parameters"),
+        (change_config(rope_parameters={"rope_type": "yarn"}), "config.json describes no network .*factor"),
+        (change_config(num_attention_heads="eight"), "config.json describes no network .*num_attention_heads"),
+        (change_config(num_attention_heads=0), "config.json describes no network"),
+        (change_config(hidden_act="none"), "config.json describes no network .*none"),
+        (change_config(eos_token_id=None), "lacks eos_token_id"),
+        (change_config(eos_token_id=[EOS, 800]), "eos_token_id=.*, need ids from 0 to 799"),
+        (change_config(mask_token_id=-1), "mask_token_id=-1, need ids from 0 to 799"),
+        (change_config(vocab_size="many"), "vocab_size=many, need an integer"),
         (change_config(mask_token_id=100), "mask token 100 in the checkpoint, 3 in the tokenizer"),
         (change_config(vocab_size=200), "a prompt with ids from 200 on"),
         (spoil_template("assistant", "<|mask|>"), f"a prompt with the mask {MASK}"),
@@ -234,7 +244,7 @@ from pathlib import Path
 from harness.models.nemotron.loader import NemotronLoader
 def peak():
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text()).group(1))
-loader = NemotronLoader("large", sys.argv[1], "bfloat16", "cpu")
+loader = NemotronLoader(name="large", path=sys.argv[1], dtype="bfloat16", device="cpu")
 before = peak()
 model = loader.load()
 size = sum(file.stat().st_size for file in Path(sys.argv[1]).glob("*.safetensors"))

@@ -97,7 +97,7 @@ def write_configs(folder: Path, tokenizer, backbone: Qwen3ForCausalLM) -> None:
 
 def loaded(folder: Path, **changes) -> LanguageModel:
     arguments = {"dtype": "float32", "device": "cpu", "base": str(folder.parent / "base")} | changes
-    return SetDlmLoader("setdlm", str(folder), **arguments).load()
+    return SetDlmLoader(name="setdlm", path=str(folder), **arguments).load()
 
 
 def change_config(path: Path, **changes) -> None:
@@ -256,7 +256,7 @@ def test_a_trained_model_is_exported_in_a_layout_that_loads(tmp_path, tokenizer)
     recipe = RECIPES["tiny_setdlm"]
     backbone = recipe.build(tokenizer).eval()
     recipe.export(backbone, tokenizer, tmp_path)
-    model = SetDlmLoader("tiny_setdlm", str(tmp_path), "float32", "cpu").load()
+    model = SetDlmLoader(name="tiny_setdlm", path=str(tmp_path), dtype="float32", device="cpu").load()
     assert_equal(model, backbone)
     assert model.eos_ids == {tokenizer.eos_token_id}
     assert sum(file.stat().st_size for file in tmp_path.rglob("*")) < 12 * 2**20

@@ -1,0 +1,100 @@
+"""Engines: the same tokens however a forward pass is executed."""
+
+import shutil
+
+import pytest
+import torch
+
+from harness.building import build_model
+from harness.config import compose
+from harness.errors import UserError
+from harness.models.cache import KeyValueCache
+from harness.models.engine import Compiled, Eager, build_engine, eager_pass, written
+from harness.tasks.toy import ToySource
+from schedules import Autoregressive, Branches, Greedy, Linear, Packed, Quadratic, Stop
+
+SCHEDULES = [Autoregressive(), Linear(7), Packed(7), Quadratic(3), Branches(7, [0, 2])]
+
+
+class FixedShapes:
+    """What compiled passes and recorded graphs compute, operation by operation."""
+
+    name = "fixed"
+    has_fixed_shapes = True
+
+    def __init__(self) -> None:
+        self.shapes: dict = {}
+
+    def forward(self, backbone, cache, rows, shape):
+        self.shapes.setdefault(shape, set()).add((rows.mask.shape, rows.kept.shape, cache.capacity))
+        return eager_pass(backbone, cache.whole(written(cache, rows)), rows)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return build_model(compose(["model=tiny_nemotron", "model.device=cpu"]).model)
+
+
+def decoded(model, engine, schedule, prompts):
+    model.model.engine = engine
+    items = ToySource("toy_math", 500).read().items[:prompts]
+    try:
+        return [
+            schedule.decode(model.model, model.encode(item.fields["prompt"]), Greedy(), Stop(60, model.eos_ids))
+            for item in items
+        ]
+    finally:
+        model.model.engine = Eager()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda one: type(one).__name__)
+def test_fixed_shapes_give_the_same_tokens_in_the_same_calls(model, schedule):
+    fixed = FixedShapes()
+    model.model.reserve(300)
+    eager, other = (decoded(model, engine, schedule, prompts=3) for engine in (Eager(), fixed))
+    assert [list(one.tokens) for one in eager] == [list(one.tokens) for one in other]
+    assert [one.trace for one in eager] == [one.trace for one in other]
+    assert all(len(seen) == 1 for seen in fixed.shapes.values()), "shapes change within a run"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++ on a CPU")
+def test_compiled_passes_give_the_same_tokens(model):
+    model.model.reserve(200)
+    for schedule in (Packed(7),):
+        eager, compiled = (decoded(model, engine, schedule, prompts=2) for engine in (Eager(), Compiled()))
+        assert [list(one.tokens) for one in eager] == [list(one.tokens) for one in compiled]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++ on a CPU")
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda one: type(one).__name__)
+def test_compiled_passes_give_the_same_tokens_under_every_schedule(model, schedule):
+    model.model.reserve(200)
+    eager, compiled = (decoded(model, engine, schedule, prompts=20) for engine in (Eager(), Compiled()))
+    assert [list(one.tokens) for one in eager] == [list(one.tokens) for one in compiled]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda one: type(one).__name__)
+def test_recorded_graphs_give_the_same_tokens(schedule):
+    model = build_model(compose(["model=tiny_nemotron", "model.device=cuda"]).model)
+    graphs = build_engine("cudagraph", torch.device("cuda"))
+    eager, replayed = (decoded(model, engine, schedule, prompts=20) for engine in (Eager(), graphs))
+    assert [list(one.tokens) for one in eager] == [list(one.tokens) for one in replayed]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("cudagraph", "needs a CUDA device"), ("fast", "engine=fast: no such engine")]
+)
+def test_engines_that_are_not_to_be_had_are_refused(name, said):
+    with pytest.raises(UserError, match=said):
+        build_engine(name, torch.device("cpu"))
+
+
+def test_a_cache_of_fixed_shape_writes_where_it_is_told_and_gives_everything():
+    cache = KeyValueCache(1, 1, 1, torch.float32, torch.device("cpu"))
+    cache.reserve(64)
+    keys = torch.ones(1, 1, 2, 1)
+    whole, _ = cache.whole(torch.tensor([3, 4])).update(keys, keys, 0)
+    assert whole.shape[2] == cache.capacity
+    assert whole.flatten().nonzero().flatten().tolist() == [3, 4]
