@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes results/explored anew: an atlas of the embedded model on toy_math, at every width up to the trained block and
 # some beyond, and what it tells; then real runs for costs and for partial branches, on a machine that does nothing else.
-# The atlas itself and the runs stay below results/runs/explored, which git ignores; both go on where they were stopped.
+# The atlas itself and the runs stay below outputs/explored, which git ignores; both go on where they were stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-work=results/runs/explored
+work=outputs/explored
 explored=results/explored
 # One thread: times of calls this small do not gain from a second one, and vary less.
 export OMP_NUM_THREADS=1
