@@ -121,6 +121,11 @@ def test_replays_equal_decoding(tiny):
     check_replays(tiny, count=3, widths=(3, 15))
 
 
+def test_replays_equal_decoding_with_an_adapter_on_proposals():
+    adapted = harness.load("tiny_nemotron", device="cpu", adapter="linear_spec_lora")
+    check_replays(adapted, count=2, widths=(7,))
+
+
 @pytest.mark.slow
 def test_replays_equal_decoding_for_a_hundred_prompts_at_every_width(tiny):
     check_replays(tiny, count=100, widths=WIDTHS)
