@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv demo test test-slow lint figures report reference bench clean
+.PHONY: help venv demo test test-slow lint figures report reference explored bench clean
 
 help:
 	@echo "make demo       install, then decode the same prompts with four schedules and compare them"
@@ -14,6 +14,7 @@ help:
 	@echo "make figures    draw every figure and table from the records under results/"
 	@echo "make report     the same and sample outputs in one HTML file, results/report.html"
 	@echo "make reference  record results/reference anew: the embedded models on all toy tasks, and their figures"
+	@echo "make explored   what an atlas of the embedded model tells of all schedules, and real runs beside it"
 	@echo "make bench      measure the host's share of decoding time, as ratios within one run"
 	@echo "make clean      remove what these targets made, but for results/runs"
 
@@ -53,6 +54,10 @@ report: $(STAMP)
 reference: $(STAMP)
 	@echo "== recording the embedded models anew; takes about half an hour, and nothing else should run meanwhile"
 	PYTHON=$(BIN)/python bash scripts/record_reference.sh
+
+explored: $(STAMP)
+	@echo "== recording an atlas and real runs; takes about half an hour, and nothing else should run meanwhile"
+	PYTHON=$(BIN)/python bash scripts/record_explored.sh
 
 bench: $(STAMP)
 	@echo "== measuring"

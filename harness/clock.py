@@ -18,14 +18,19 @@ class Timing:
 
     Attributes:
       wall_s: seconds from before the prompt is handed to the model to after the last token, device-synchronized.
-      model_s: the part of it inside forward passes.
+      calls_s: the parts of it inside forward passes, one by one.
       memory_bytes: the most that tensors took of the device's memory meanwhile, weights included; None where the
         device does not count.
     """
 
     wall_s: float
-    model_s: float
+    calls_s: Sequence[float]
     memory_bytes: int | None = None
+
+    @property
+    def model_s(self) -> float:
+        """Seconds inside forward passes."""
+        return sum(self.calls_s)
 
 
 T = TypeVar("T")
@@ -46,7 +51,7 @@ class TimedModel:
         self.device = model.device
         self.is_same_position = model.is_same_position
         self._on_host = model.device.type == "cpu"
-        self._seconds = 0.0
+        self._calls_s: list[float] = []
         self._events: list[tuple[Any, Any]] = []
 
     def begin(self, prompt: Sequence[int], max_new_tokens: int) -> None:
@@ -57,7 +62,7 @@ class TimedModel:
         """One timed forward pass."""
         if self._on_host:
             output, seconds = stopwatch(lambda: self._model.evaluate(call))
-            self._seconds += seconds
+            self._calls_s.append(seconds)
             return output
         before, after = (torch.Event(self.device, enable_timing=True) for _ in range(2))
         before.record()
@@ -80,7 +85,7 @@ class TimedModel:
 
     def time(self, work: Callable[[], Response]) -> tuple[Response, Timing]:
         """Runs `work`, which decodes with this model; gives its result and what it took."""
-        self._seconds = 0.0
+        self._calls_s = []
         self._events.clear()
         counts_memory = self.device.type == "cuda"
         if counts_memory:
@@ -90,9 +95,9 @@ class TimedModel:
         result = work()
         self._synchronize()
         wall_s = time.perf_counter() - began
-        on_device_ms = sum(before.elapsed_time(after) for before, after in self._events)
+        on_device_s = [before.elapsed_time(after) / 1000 for before, after in self._events]
         memory_bytes = torch.cuda.max_memory_allocated(self.device) if counts_memory else None
-        return result, Timing(wall_s, self._seconds + on_device_ms / 1000, memory_bytes)
+        return result, Timing(wall_s, self._calls_s or on_device_s, memory_bytes)
 
     def _synchronize(self) -> None:
         if not self._on_host:

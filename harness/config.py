@@ -19,6 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 from harness.errors import UserError, unknown
 
 GROUPS = ("model", "task", "schedules", "order")
+OWN = "schedule."  # starts an override of a schedule without a config file
 _INSTALLED = Path(__file__).parent / "conf"
 CONFIG_DIR = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "conf"
 
@@ -59,7 +60,7 @@ def compose(overrides: Sequence[str]) -> DictConfig:
     """
     try:
         with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
-            config = hydra_compose("config", overrides=list(overrides))
+            config = hydra_compose("config", overrides=with_own_schedule(overrides))
         check(config)
     except (HydraException, OmegaConfBaseException) as error:
         raise as_user_error(error) from None
@@ -67,6 +68,35 @@ def compose(overrides: Sequence[str]) -> DictConfig:
         # Hydra asserts what it expects of a group's value.
         raise UserError(f"config: {' '.join(overrides)} cannot be composed ({error!r}).") from None
     return config
+
+
+def with_own_schedule(overrides: Sequence[str]) -> list[str]:
+    """`overrides`, with what they say of a schedule that has no config file put among the others, by its own name.
+
+    `schedule._target_=my_module.MySchedule schedule.width=7` becomes `my_schedule` among `schedules`. Its width is
+    that of the model's partial branches where none is given.
+
+    Raises:
+      UserError: no single class is named, or one with the name of another schedule.
+    """
+    own = [override for override in overrides if override.startswith(OWN)]
+    if not own:
+        return list(overrides)
+    values = dict(override.removeprefix(OWN).partition("=")[::2] for override in own)
+    target = values.get("_target_", "")
+    if not re.fullmatch(r"\w+(\.\w+)+", target):
+        raise UserError(
+            f"{own[0]}: sets up a schedule of your own, by schedule._target_=MODULE.CLASS. Those with a config file "
+            "are set by schedules.NAME.KEY."
+        )
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
+    if name in names("schedule"):
+        raise UserError(f"{own[0]}: would be called {name}, as a schedule of conf/schedule/ is. Rename the class.")
+    settings = {"width": "${model.widths.branches}"} | values
+    return [
+        *(override for override in overrides if override not in own),
+        *(f"+schedules.{name}.{key}={value}" for key, value in settings.items()),
+    ]
 
 
 def check(config: DictConfig) -> None:

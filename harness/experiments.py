@@ -27,6 +27,7 @@ from harness.planning import shard_folder
 CELLS = RUNS / "cells"
 SWEEP = ("-m", "--multirun")
 GROUPS = ("model", "task", "schedule")
+SEARCHPATH = "hydra.searchpath"
 # Of the command and not of a cell; a cell's shard has its own folder inside the cell's.
 NOT_IN_CELLS = ("experiment", "cell", "run_dir")
 
@@ -78,8 +79,8 @@ def cells_of(arguments: Sequence[str]) -> Sequence[Cell]:
     is_sweep = len(words) < len(arguments)
     given = _parsed(words)
     values = _values(words)
-    named = [one.input_line for one in given if _key(one.input_line) == "experiment"]
-    grids = list(compose(named).cells.values()) if named else []
+    named = [one.input_line for one in given if _key(one.input_line) in ("experiment", SEARCHPATH)]
+    grids = list(compose(named).cells.values()) if "experiment" in values else []
     if not grids and "cell" in values:
         raise UserError(f"cell={values['cell']}: only an experiment has cells. Name one, as in experiment=table6.")
     if not grids and not is_sweep:
@@ -109,7 +110,8 @@ def hydra_settings(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _is_hydras(override: str) -> bool:
-    return re.match(r"[+~]*hydra[./=]", override) is not None
+    # Where to look for configs besides belongs to every cell.
+    return re.match(r"[+~]*hydra[./=](?!searchpath)", override) is not None
 
 
 def _parsed(overrides: Sequence[str]) -> Sequence[Override]:

@@ -11,8 +11,9 @@ from harness.errors import UserError
 from harness.manifest import identity, sessions_of
 from harness.planning import own_prompts
 from harness.records import Record
-from harness.run_folder import DATA_FACTS, FREE_KEYS, MODEL_FACTS, RunFolder, flat, folders_with
+from harness.run_folder import RunFolder, folders_with
 from harness.run_lock import is_held
+from harness.work_folder import DATA_FACTS, FREE_KEYS, MODEL_FACTS, flat
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 from harness.analysis.settings import BASELINE
 from harness.analysis.trace import Trace
 from harness.analysis.trajectories import first_difference
+from harness.clock import TimedModel
 from harness.models.language_model import LanguageModel
 from harness.planning import Plan
 from harness.records import Record
@@ -54,22 +55,29 @@ class Replay:
 
     def trace(self, record: Record) -> tuple[Trace, bool]:
         """The trace of a recorded response, and whether it has the recorded tokens again."""
-        plan, watched = self._plan, WatchedModel(self._model.model)
-        prompt = self._prompt(record.prompt_id)
+        trace, tokens = self.decode(record.schedule, record.prompt_id, record.seed)
+        return trace, list(tokens) == list(record.token_ids)
+
+    def decode(self, schedule: str, prompt_id: str, seed: int) -> tuple[Trace, Sequence[int]]:
+        """The trace of a response, and its token ids."""
+        plan, timed = self._plan, TimedModel(self._model.model)
+        watched = WatchedModel(timed)
+        prompt = self._prompt(prompt_id)
         stop = Stop(plan.task.max_new_tokens, self._model.eos_ids, self._model.markers(plan.task.stop_texts))
-        rule = plan.rule(record.seed, watched.device)
-        response = plan.schedules[record.schedule].decode(watched, prompt, rule, stop, plan.order)
+        rule = plan.rule(seed, watched.device)
+        response, timing = timed.time(lambda: plan.schedules[schedule].decode(watched, prompt, rule, stop, plan.order))
+        seen, seconds = watched.seen, timing.calls_s
         trace = Trace(
-            model=record.model,
-            task=record.task,
-            prompt_id=record.prompt_id,
-            schedule=record.schedule,
-            width=record.width,
-            temperature=record.temperature,
+            model=self._model.name,
+            task=plan.task.name,
+            prompt_id=prompt_id,
+            schedule=schedule,
+            width=plan.schedules[schedule].width,
+            temperature=plan.truncation.temperature if plan.truncation else 0.0,
             tokens=[self._piece(token) for token in response.tokens],
-            iterations=traced_iterations(response, watched.seen, prompt, self._piece, rule.is_greedy),
+            iterations=traced_iterations(response, seen, seconds, prompt, self._piece, rule.is_greedy),
         )
-        return trace, list(response.tokens) == list(record.token_ids)
+        return trace, response.tokens
 
     def gaps(self, places: Iterable[Place], note: Callable[[], None]) -> Sequence[dict[str, Any]]:
         """The gap between the two largest logits at each place, by plain autoregressive evaluation.

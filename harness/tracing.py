@@ -1,6 +1,7 @@
 """Decoding with eyes open: the same response as ever, and what each of its iterations read, predicted and kept.
 
-Never timed: looking costs transfers. What records hold comes from `harness.runner`; this is for replays.
+Looking costs transfers, so only the calls themselves can be timed here, below the looking. What records hold comes
+from `harness.runner`; this is for replays.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,12 +69,18 @@ def _most_likely(logits: Tensor) -> list:
 
 
 def traced_iterations(
-    response: Response, seen: Sequence[Seen], prompt: Sequence[int], piece: Callable[[int], str], is_greedy: bool
+    response: Response,
+    seen: Sequence[Seen],
+    seconds: Sequence[float],
+    prompt: Sequence[int],
+    piece: Callable[[int], str],
+    is_greedy: bool,
 ) -> Sequence[TracedIteration]:
     """What each iteration of a watched response did.
 
     Args:
       seen: all calls of the response.
+      seconds: of each call.
       prompt: token ids.
       piece: the text of a token id.
       is_greedy: whether verifier predictions are their most likely tokens.
@@ -81,8 +88,9 @@ def traced_iterations(
     tokens = list(response.tokens)
     traced, first_call, emitted = [], 0, 0
     for iteration in response.trace:
-        calls = seen[first_call : first_call + iteration.calls]
-        first_call += iteration.calls
+        last_call = first_call + iteration.calls
+        calls, calls_s = seen[first_call:last_call], seconds[first_call:last_call]
+        first_call = last_call
         positions = _positions(iteration, emitted, len(tokens))
         emitted += iteration.accepted
         kept = [tokens[position - 1] for position in positions]
@@ -96,10 +104,13 @@ def traced_iterations(
                 positions=positions,
                 standing=_agreeing(draft, kept),
                 proposals=[
-                    Proposal(branch, first, [piece(token) for token in ids])
+                    Proposal(branch, first, [piece(token) for token in ids], is_draft=call.draft is None)
                     for call in calls
                     for branch, first, ids in call.proposals
                 ],
+                calls=iteration.calls,
+                rows=iteration.rows,
+                seconds=sum(calls_s),
             )
         )
     return traced

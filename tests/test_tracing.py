@@ -21,7 +21,8 @@ def traced(schedule, correct_up_to: int, cap: int, eos: int = VOCAB - 1):
         )
     )
     response = schedule.decode(watched, PROMPT, Greedy(), Stop(cap, frozenset({eos})))
-    return traced_iterations(response, watched.seen, PROMPT, str, is_greedy=True)
+    seconds = [0.25] * response.nfe
+    return traced_iterations(response, watched.seen, seconds, PROMPT, str, is_greedy=True)
 
 
 def test_packed_shows_draft_prediction_and_proposals_of_each_iteration():
@@ -49,6 +50,10 @@ def test_what_the_selected_proposal_holds_beyond_the_emitted_tokens_is_the_next_
 def test_both_calls_of_linear_are_one_iteration():
     _, second, *_ = traced(Linear(4), correct_up_to=3, cap=9)
     assert (second.draft, second.standing, second.emitted) == (["2", "3", "4", "0"], 3, ["2", "3", "4", "5"])
+    assert (second.calls, second.seconds) == (2, 0.5)
+    (proposal,) = second.proposals
+    assert (proposal.tokens, proposal.is_draft) == (second.draft, True)
+    assert second.selected is None
 
 
 @pytest.mark.parametrize("schedule", [Linear(4), Packed(4), Quadratic(3)])

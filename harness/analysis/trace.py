@@ -14,9 +14,13 @@ prefix, from 1; with a window (SetDLM), they count its ranks, in verification or
                                                 they are sampled
           "positions": [7, 8, 9],               output positions of the emitted tokens, in verification order
           "standing": 2,                        how many of these are draft tokens; the rest are the verifier's
+          "calls": 1,                           forward passes of the iteration
+          "rows": 16,                           token rows in them
+          "seconds": 0.004,                     inside them; these three are null in files of earlier versions
           "proposals": [                        one entry a branch, in ascending order
             {"branch": 0,                       draft tokens it assumes to stand
              "first_offset": 1,                 offset of its first token
+             "is_draft": false,                 whether it is what this very iteration verifies, as in Linear-SS
              "tokens": [",", "24", "-", "9"]}]}]}]}
 """
 
@@ -38,6 +42,7 @@ class Proposal:
     branch: int
     first_offset: int
     tokens: Sequence[str]
+    is_draft: bool = False
 
     def at(self, offset: int) -> str | None:
         """The token proposed for an offset."""
@@ -60,6 +65,9 @@ class TracedIteration:
     positions: Sequence[int]
     standing: int
     proposals: Sequence[Proposal]
+    calls: int | None = None
+    rows: int | None = None
+    seconds: float | None = None
 
     @property
     def accepted(self) -> int:
@@ -74,7 +82,8 @@ class TracedIteration:
     @property
     def selected(self) -> Proposal | None:
         """The proposals that the next draft is taken from: the largest branch that assumes no more than stands."""
-        fitting = [proposal for proposal in self.proposals if proposal.branch <= max(self.accepted - 1, 0)]
+        standing = max(self.accepted - 1, 0)
+        fitting = [one for one in self.proposals if one.branch <= standing and not one.is_draft]
         return max(fitting, key=lambda proposal: proposal.branch, default=None)
 
 

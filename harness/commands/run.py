@@ -5,6 +5,7 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
   model=NAME task=NAME schedule=NAME|[NAME,NAME]   what to run; `python -m harness list` shows the names
   limit=N  prompts=[ID,...]                        fewer prompts
   schedules.NAME.width=W                           speculative width of one schedule
+  schedule._target_=MODULE.CLASS schedule.width=W  one of your own beside the named ones: see schedules/README.md
   task.data_files=PATH                             a data set's own file instead of the hub
   order=ltr|confidence                             verification order, for SetDLM models
   temperature=T  top_k=K  top_p=P  seed=N          see conf/config.yaml for all keys and their defaults
@@ -22,11 +23,9 @@ Decodes every prompt of a task with one or several schedules (interleaved prompt
 Writes manifest.json, records.jsonl and summary.json, and prints a table: rates, and ratios to Linear-SS.
 """
 
-import contextlib
 import re
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -37,8 +36,9 @@ from harness.analysis.runs import RUNS
 from harness.analysis.summary import summarize
 from harness.building import build_plan, find_model
 from harness.config import compose
-from harness.errors import Terminated, UserError
+from harness.errors import UserError
 from harness.experiments import Cell, cells_of, hydra_settings
+from harness.interruption import goes_on_with
 from harness.listing import listing
 from harness.machine import hints
 from harness.manifest import identity
@@ -86,7 +86,7 @@ def run(config: DictConfig) -> Path:
     _announce(config, prepared, path)
     folder = RunFolder(path)
     begun = identity(OmegaConf.to_container(config, resolve=True), prepared.facts(), prepared.data.record())
-    with _goes_on_with(path), folder.working(begun):
+    with goes_on_with(path), folder.working(begun):
         for hint in hints(folder.latest("state_at_start")):
             print(f"notice: {hint}", file=sys.stderr)
         model = loader.load()
@@ -102,27 +102,6 @@ def run(config: DictConfig) -> Path:
     print(closing_table(summary, len(prepared.own_items) * prepared.repetitions))
     print(f"records: {folder.records_file}")
     return path
-
-
-@contextlib.contextmanager
-def _goes_on_with(path: Path) -> Iterator[None]:
-    """Ctrl-C and SIGTERM abandon the response under way and say how to go on."""
-    # A cluster's launcher has its own handler, which starts the job again elsewhere.
-    is_ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if is_ours:
-        signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(f"\nstopped; go on with the same command and run_dir={path}", file=sys.stderr)
-        raise
-    finally:
-        if is_ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _terminate(number: int, frame: object) -> None:
-    raise Terminated
 
 
 def _folder(config: DictConfig) -> Path:

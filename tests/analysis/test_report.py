@@ -60,6 +60,14 @@ def test_traced_prompts_come_first_with_the_origin_of_each_token(runs):
     assert packed.pieces[3].tip == "iteration 2: 2 of 3 draft tokens stand, 3 emitted"
 
 
+def test_traced_outputs_are_shown_iteration_by_iteration(page):
+    assert page.count("<summary>Iteration by iteration</summary>") == 1
+    assert page.count('<table class="iteration">') == 3
+    assert "iteration 2: 2 of 3 draft tokens stand, 3 emitted" in page
+    assert '<td class="own" title="verifier&#39;s own token: correction or bonus">3</td>' in page
+    assert "&lt;b&gt;</td>" in page
+
+
 def test_a_trace_of_another_response_colours_nothing(runs, tmp_path):
     shutil.copytree(runs / "traced", tmp_path / "traced")
     text = (tmp_path / "traced" / FILE).read_text()

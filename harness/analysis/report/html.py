@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from harness.analysis.report.pages import items_of, pages_of
 from harness.analysis.study import Study
+from harness.analysis.trace_view import STATES
 
 PACKAGE = "harness.analysis.report"
 
@@ -26,6 +27,7 @@ def report(study: Study) -> str:
         pages=pages_of(study),
         runs=study.runs,
         notices=study.notices,
+        states=STATES,
     )
 
 

@@ -8,6 +8,7 @@ from harness.analysis.appearance import look, methods_in_order
 from harness.analysis.cells import NATIVE, Method
 from harness.analysis.settings import Setting
 from harness.analysis.trace import Trace, read_traces
+from harness.analysis.trace_view import View, views
 from harness.errors import UserError
 from harness.records import Record
 
@@ -33,13 +34,14 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Sample:
-    """One method's output for a prompt; `pieces` are empty where it was not traced."""
+    """One method's output for a prompt; `pieces` and `iterations` are empty where it was not traced."""
 
     label: str
     colour: str
     record: Record
     verdict: str
     pieces: Sequence[Piece]
+    iterations: Sequence[View]
 
 
 class Prompt(NamedTuple):
@@ -94,6 +96,7 @@ def _sample(method: Method, record: Record, trace: Trace | None) -> Sample:
         record=record,
         verdict=_verdict(record),
         pieces=_pieces(trace) if is_same else [],
+        iterations=views(trace) if is_same else [],
     )
 
 
