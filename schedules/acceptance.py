@@ -45,4 +45,4 @@ def emitted(transferred: Sequence[int], rows: int, on_device: Tensor) -> Accepte
         if not is_sound:
             raise UnsoundLogits(f"{whose} logits hold NaN or infinity")
     count = min(standing + 1, rows)
-    return Accepted(tokens[:count], on_device[:count], standing)
+    return Accepted(tokens[:count], on_device if len(tokens) == count else on_device[:count], standing)

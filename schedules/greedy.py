@@ -26,6 +26,9 @@ class Greedy:
         """
         rows = verifier.shape[0]
         best, predictions = verifier.max(dim=-1)  # [rows] each; NaN wins every maximum
+        if not len(draft):
+            sound, *tokens = torch.cat([all_finite(best), predictions]).tolist()
+            return emitted([sound, True, 0, *tokens], rows, predictions)
         matches = draft.tokens == predictions[: len(draft)]
         standing = matches.cumprod(dim=0).sum(dim=0, keepdim=True)
         is_sound = all_finite(best)

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from harness.bench import growth, host, measuring, peers, resampling, roofline, startup
+from harness.bench import attention, growth, host, measuring, peers, resampling, roofline, startup
 from harness.command_line import main
 from harness.commands import bench
 
@@ -20,6 +20,8 @@ def small(monkeypatch, tmp_path):
         monkeypatch.setattr(growth, name, value)
     monkeypatch.setattr(host, "STORED_REPEATS", 2)
     monkeypatch.setattr(host, "POSITIONS", 100)
+    monkeypatch.setattr(attention, "REPEATS", 1)
+    monkeypatch.setattr(attention, "CALLS", 1)
     monkeypatch.setattr(peers, "PROBED", 1)
     monkeypatch.setattr(peers, "CAP", 24)
     monkeypatch.setattr(peers, "engines", lambda: ["eager"])

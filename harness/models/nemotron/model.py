@@ -1,7 +1,6 @@
 """The Nemotron family as schedules see it: calls in, logits out, on a stock Ministral3 backbone.
 
-The backbone is called with explicit 4D boolean masks, position ids and our cache. SDPA attention is required: eager
-attention adds a boolean mask to the scores and is silently wrong (transformers 5.24).
+The backbone is called with explicit 4D boolean masks, position ids and our cache.
 """
 
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 from transformers import Ministral3ForCausalLM
 
+from harness.models.attention import check_attention
 from harness.models.cache import KeyValueCache
 from harness.models.engine import Eager, Engine, Rows
 from harness.models.nemotron.adapter import ProposalAdapter
@@ -60,9 +60,7 @@ class NemotronModel:
         Raises:
           ValueError: the backbone was built for another attention backend.
         """
-        attention = backbone.config._attn_implementation
-        if attention != "sdpa":
-            raise ValueError(f"attention backend: got {attention}, the layouts need sdpa")
+        check_attention(backbone)
         config = backbone.config
         self.backbone = backbone.eval()
         self.mask_id = mask_id
@@ -103,7 +101,7 @@ class NemotronModel:
 
     def commit(self, tokens: Tensor) -> None:
         """Accepts `tokens`: the cache then holds the verified prefix without its last token."""
-        self._last = tokens[-1:]
+        self._last = tokens if tokens.shape[0] == 1 else tokens[-1:]
         self._length += tokens.shape[0]
         self.cache.length = self._length - 1
 
@@ -141,7 +139,7 @@ class NemotronModel:
                 filled += draft.shape[0]
         if filled < layout.rows:
             parts.append(self._masked(layout.rows - filled))
-        return torch.cat(parts)
+        return torch.cat(parts) if len(parts) > 1 else parts[0]
 
     def _output(self, prepared: _Prepared, token_ids: Tensor, call: Call, engine: Engine, verifier_rows: int) -> Output:
         """One forward pass of `engine`, and its logits as the call's answer."""
@@ -159,7 +157,7 @@ class NemotronModel:
         shape = (call.width, verifier_rows > 0, tuple(call.branches))
         logits = engine.forward(self.backbone, self.cache, rows, shape)
         return Output(
-            verifier=_first(logits, wanted)[proposals:],
+            verifier=_first(logits, wanted)[proposals:] if proposals else _first(logits, wanted),
             proposals=_by_branch(logits[:proposals], call.branches, layout.first_offset) if call.branches else None,
             rows=layout.rows,
             adapter_rows=self.adapter.rows_of(layout.rows) if self.adapter else AdapterRows(),

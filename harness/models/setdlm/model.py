@@ -1,7 +1,6 @@
 """The SetDLM family as schedules see it: calls about windows in, logits out, on a stock Qwen3 backbone.
 
-The backbone is called with explicit 4D boolean masks, position ids and our cache. SDPA attention is required: eager
-attention adds a boolean mask to the scores and is silently wrong (transformers 5.24).
+The backbone is called with explicit 4D boolean masks, position ids and our cache.
 
 A response goes like this. `begin` takes the prompt; the first call, Call(width, None), caches it and gives nothing
 else (E.2). Every other call is about a window. Accepted tokens reach the model in one of two ways: `commit` after a
@@ -20,6 +19,7 @@ import torch
 from torch import Tensor
 from transformers import Qwen3ForCausalLM
 
+from harness.models.attention import check_attention
 from harness.models.cache import KeyValueCache
 from harness.models.setdlm.layout import Layout, window_layout
 from schedules.call import Call, Draft, Output, Proposals, Window
@@ -78,9 +78,7 @@ class SetDlmModel:
         Raises:
           ValueError: the backbone was built for another attention backend.
         """
-        attention = backbone.config._attn_implementation
-        if attention != "sdpa":
-            raise ValueError(f"attention backend: got {attention}, the layouts need sdpa")
+        check_attention(backbone)
         config = backbone.config
         self.backbone = backbone.eval()
         self.mask_id = mask_id

@@ -276,5 +276,5 @@ def test_more_tokens_than_were_verified_are_refused():
 def test_eager_attention_is_refused():
     backbone = random_backbone(0)
     backbone.set_attn_implementation("eager")
-    with pytest.raises(ValueError, match="need sdpa"):
+    with pytest.raises(ValueError, match="attention backend: got eager"):
         SetDlmModel(backbone, MASK_ID)
