@@ -27,6 +27,20 @@ def test_every_toy_task_at_both_temperatures_and_the_adapter_are_there(study):
     assert {pair.adapted.key.task for pair in study.adapters if pair.base is not None} == TOYS
 
 
+def test_the_set_causal_model_is_there_in_both_orders_and_at_both_temperatures(study):
+    settings = {
+        (one.key.task, one.key.order, one.key.temperature): {method.schedule for method in one.methods}
+        for one in study.main
+        if one.key.model == "tiny_setdlm"
+    }
+    speculative = {"linear", "quadratic", "packed"}
+    assert settings == {
+        **{(task, "ltr", 0.0): {"autoregressive", "native", *speculative} for task in TOYS},
+        **{(task, "ltr", 1.0): {"autoregressive", *speculative} for task in TOYS},
+        **{(task, "confidence", 0.0): speculative for task in TOYS},
+    }
+
+
 def test_every_run_was_replayed(study):
     assert all(read_traces(run.path) for run in study.runs)
 
