@@ -4,9 +4,8 @@ A folder that cannot be read is a notice, not the end: what can be made from the
 """
 
 import hashlib
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,11 +122,9 @@ def _records(file: Path) -> tuple[Sequence[Record], Sequence[str]]:
     """The records up to the first line that cannot be read: a run that was killed ends in a torn one."""
     records: list[Record] = []
     try:
-        for record in read_records(file):
-            # Lists of integers take ten times the memory of arrays, and a full set of cells has 70,000 of them.
-            records.append(
-                replace(record, token_ids=array("l", record.token_ids), accepted=array("l", record.accepted))
-            )
+        # A full set of cells has 70,000 of them.
+        for record in read_records(file, is_compact=True):
+            records.append(record)
     except UserError as error:
         return records, [f"PARTIAL: {error} The {len(records)} records before it are used."]
     if torn_bytes(last_line(file)):
