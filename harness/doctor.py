@@ -48,7 +48,7 @@ def examine(models: Sequence[str], tasks: Sequence[str], overrides: Sequence[str
     for name in models:
         yield from _model(compose([f"model={name}", *overrides]))
     for name in tasks:
-        yield _task(compose([f"task={name}", *overrides]))
+        yield _task(name, compose([f"task={name}", *overrides]))
     yield _room("disk, results", Path.cwd(), ROOM_FOR_RECORDS)
 
 
@@ -140,8 +140,8 @@ def _with_random_weights(config: DictConfig) -> DictConfig:
     return model
 
 
-def _task(config: DictConfig) -> Finding:
-    what = f"task {config.task.name}"
+def _task(name: str, config: DictConfig) -> Finding:
+    what = f"task {name}"
     try:
         data = build(config.task, "task").source.read()
     except UserError as error:

@@ -80,7 +80,8 @@ def test_the_guide_has_no_command_that_is_not_run():
     assert len(blocks(GUIDE.read_text(), "bash")) == 5
 
 
-def test_the_pictures_of_the_guide_are_what_the_trace_shows(capsys):
+def test_the_pictures_of_the_guide_are_what_the_trace_shows(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")  # as wide as they are
     schedules = "schedule=[linear,packed,quadratic,branches]"
     assert main(["trace", schedules, *PICTURED, "model.device=cpu", "colour=never"]) == 0
     shown = re.sub(r", \d+\.\d ms", "", capsys.readouterr().out)

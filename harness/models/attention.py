@@ -32,12 +32,12 @@ def grouped_sdpa(
     Args:
       query: [batch, heads, rows, head_dim].
       key, value: [batch, kv_heads, columns, head_dim].
-      attention_mask: bool [batch or 1, 1, rows, columns].
+      attention_mask: bool [batch or 1, 1, rows, columns]; None leaves it to transformers, which may mean causal.
 
     Returns:
       [batch, rows, heads, head_dim], and no weights.
     """
-    if query.device.type != "cpu":
+    if attention_mask is None or query.device.type != "cpu":
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
     output = scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling, enable_gqa=True)
     return output.transpose(1, 2).contiguous(), None

@@ -49,11 +49,13 @@ class KeyValueCache:
         kv_heads, head_dim = self._shape
         capacity = -(-rows // GRAIN) * GRAIN
         grown = []
-        for buffers in (self._keys, self._values):
-            new = [torch.zeros(1, kv_heads, capacity, head_dim, **self._options) for _ in range(self._layers)]
-            for target, source in zip(new, buffers, strict=False):
-                target[:, :, : self.length] = source[:, :, : self.length]
-            grown.append(new)
+        # Ordinary tensors, wherever the first pass runs: others could be written in inference mode only.
+        with torch.inference_mode(False), torch.no_grad():
+            for buffers in (self._keys, self._values):
+                new = [torch.zeros(1, kv_heads, capacity, head_dim, **self._options) for _ in range(self._layers)]
+                for target, source in zip(new, buffers, strict=False):
+                    target[:, :, : self.length] = source[:, :, : self.length]
+                grown.append(new)
         self._keys, self._values = grown
         self.capacity = capacity
 

@@ -94,7 +94,7 @@ def test_a_truncated_file_is_named(checkpoint):
     [
         (lambda folder: (folder / "config.json").unlink(), "has no config.json"),
         (lambda folder: (folder / "config.json").write_text("{"), "is not JSON"),
-        (lambda folder: (folder / "config.json").write_text("{}"), "lacks vocab_size"),
+        (lambda folder: (folder / "config.json").write_text("{}"), "lacks bos_token_id"),
         (lambda folder: (folder / "model.safetensors").unlink(), r"lacks any \*\.safetensors file"),
         (shutil.rmtree, "no folder"),
     ],

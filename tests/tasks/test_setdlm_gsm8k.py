@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 
 from harness.building import PLANNED, build
 from harness.config import compose
@@ -51,6 +52,9 @@ def language_model() -> LanguageModel:
     class Stub:
         device, is_same_position = torch.device("cpu"), True
 
+        def reserve(self, tokens):
+            pass
+
     return LanguageModel("setdlm", Stub(), tokenizer, frozenset([tokenizer.eos_token_id]), context_length=2048)
 
 
@@ -61,13 +65,14 @@ def run_of(tmp_path, language_model):
     data.write_text(json.dumps({"question": QUESTION, "answer": "Twice three.\n#### 6"}) + "\n")
 
     def run(*overrides: str):
-        task = build(compose(["task=gsm8k_setdlm", f"task.data_files={data}", *overrides]).task, "task")
+        config = compose(["task=gsm8k_setdlm", f"task.data_files={data}", *overrides])
+        task = build(config.task, "task")
         spy = Spy()
         settings = {key: compose(["warmups=0", "drift_prompts=0"])[key] for key in PLANNED}
         order = build(compose([]).order, "order")
         prepared = plan(task, {"spy": spy}, order, **settings)
         folder = RunFolder(tmp_path / "run")
-        with folder.working(identity({}, prepared.facts(), {})):
+        with folder.working(identity(OmegaConf.to_container(config), prepared.facts(), {})):
             Runner(prepared, language_model, folder).run(Silent())
         return spy, next(iter(read_records(folder.records_file)))
 
