@@ -7,6 +7,7 @@ from math import ceil
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from harness.analysis import canvas
 from harness.analysis.appearance import ORDERS, in_order, methods_in_order, model_label, setting_label
@@ -81,6 +82,7 @@ def _panels(
             plot(one, setting, method)
         one.set_title(_title(setting), parse_math=False)
         one.set_xlabel(labels[0])
+        one.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
         one.set_ylabel(labels[1])
         one.set_ylim(bottom=0)
         one.grid()

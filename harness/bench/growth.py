@@ -22,6 +22,7 @@ from schedules import Autoregressive, GivenCounts, Greedy, Linear, Packed, Quadr
 from schedules.call import Call, Output
 
 CONTEXTS = (256, 1024, 4096, 16384)
+REPEATED_CONTEXT = 4096  # longer ones are measured once: processing such a prompt takes twenty seconds on two cores
 WIDTHS = (1, 3, 7, 15, 31, 63)
 WIDEST_QUADRATIC = 15  # 272 rows; 63 would be 4,160
 ITERATIONS = 12  # measured in a row for contexts and widths
@@ -73,7 +74,12 @@ class _Watched:
 def steps() -> int:
     """How often `measure` notes a measurement."""
     by_width = sum(len(schedules(width)) for width in WIDTHS)
-    return REPEATS * ((1 + 3) * len(CONTEXTS) + by_width) + REPEATS * 2 * 4
+    by_context = 4 * sum(_repeats(context) for context in CONTEXTS)
+    return by_context + REPEATS * (by_width + 2 * 4)
+
+
+def _repeats(context: int) -> int:
+    return REPEATS if context <= REPEATED_CONTEXT else 1
 
 
 def measure(note: Callable[[], None]) -> Growth:
@@ -169,7 +175,7 @@ def _medians(model: LanguageModel, contestants: dict[str, Schedule], context: in
             name: lambda _, one=one: _per_iteration_ms(model, one, context, ITERATIONS)
             for name, one in contestants.items()
         },
-        REPEATS,
+        _repeats(context),
         note,
     )
     return {name: median(values) for name, values in found.items()}

@@ -61,7 +61,6 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         raise UserError(f"out={folder}: cannot be written ({error.strerror}).") from None
     tables = _measured(named or list(PARTS), int(repeats), folder)
-    _write(tables, folder)
     print("\n\n".join(table.text() for table in tables))
     print(f"\nwritten to {folder}")
     return 0
@@ -74,6 +73,7 @@ def _measured(names: Sequence[str], repeats: int, folder: Path) -> Sequence[Tabl
         for name in names:
             bar.set_description(name)
             tables += PARTS[name].measure(repeats, bar.update, folder)
+            _write(tables, folder)
     return tables
 
 
