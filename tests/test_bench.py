@@ -30,6 +30,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(roofline, "REPEATS", 1)
     monkeypatch.setattr(roofline, "CAP", 24)
     monkeypatch.setattr(startup, "REPEATS", 1)
+    monkeypatch.setattr(startup, "IMPORTS", "import json")
 
 
 def rows(path):

@@ -88,15 +88,15 @@ def test_four_shards_in_parallel_through_submitit_equal_the_unsharded_run(tmp_pa
 
 
 def test_an_experiments_cells_and_shards_run_as_jobs_and_are_those_that_its_own_command_goes_on_with(tmp_path):
-    cells = ["experiment=figure5", "model=tiny_nemotron", "task=toy_math,toy_code", "schedule=packed", "limit=2"]
+    cells = ["experiment=figure5", "model=tiny_nemotron", "task=toy_math", "schedule=packed", "limit=2"]
     done = sweep(*cells, "shard=1/2,2/2", "hydra/launcher=submitit_local")
     assert done.returncode == 0, done.stderr
-    assert "4 done" in done.stdout
+    assert "2 done" in done.stdout
     folders = sorted(path.parent.relative_to(tmp_path) for path in tmp_path.rglob("records.jsonl"))
     assert {str(folder.parent.parent) for folder in folders} == {"results/runs/cells"}
-    assert [folder.name for folder in folders] == ["shard-1-of-2", "shard-2-of-2"] * 2
+    assert [folder.name for folder in folders] == ["shard-1-of-2", "shard-2-of-2"]
     again = sweep(*cells, "shard=1/2,2/2")
-    assert again.stderr.count("going on: 1 of 1 responses are there") == 4
+    assert again.stderr.count("going on: 1 of 1 responses are there") == 2
 
 
 def test_one_cell_is_run_by_its_number(tmp_path):
