@@ -1,4 +1,4 @@
-"""The only module that reads a clock. Wall time is synchronized with the device; model time costs no extra syncs."""
+"""The clock of runs. Wall time is synchronized with the device; model time costs no extra syncs."""
 
 import time
 from collections.abc import Callable, Sequence

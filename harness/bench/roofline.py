@@ -13,7 +13,7 @@ from harness.analysis.table import Column, Number, Table
 from harness.bench.bandwidth import bandwidth_gb_s
 from harness.bench.host import SCHEDULES
 from harness.bench.measuring import interleaved, load, prompts
-from harness.clock import TimedModel
+from harness.clock import TimedModel, stopwatch
 from harness.models.language_model import LanguageModel
 from harness.planning import Schedule
 from schedules import Greedy, Stop
@@ -98,9 +98,8 @@ def _split(
     model: LanguageModel, watched: "_Watched", schedule: Schedule, given: Sequence[Sequence[int]], number: int
 ) -> Sequence[float]:
     watched.seconds.clear()
-    began = perf_counter()
-    response = schedule.decode(model.model, given[number + 1], Greedy(), Stop(CAP, model.eos_ids))
-    wall_s = perf_counter() - began
+    stop = Stop(CAP, model.eos_ids)
+    response, wall_s = stopwatch(lambda: schedule.decode(model.model, given[number + 1], Greedy(), stop))
     took = watched.seconds
     attention = took["self_attn"] - took["of attention"]
     projections = took["of attention"] + took["mlp"]

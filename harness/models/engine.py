@@ -47,7 +47,6 @@ class Engine(Protocol):
         in all calls of a shape.
     """
 
-    name: str
     has_fixed_shapes: bool
 
     def forward(self, backbone: PreTrainedModel, cache: KeyValueCache, rows: Rows, shape: Hashable) -> Tensor:
@@ -73,7 +72,6 @@ def eager_pass(backbone: PreTrainedModel, cache: KeyValueCache | WholeCache, row
 class Eager:
     """Operation by operation."""
 
-    name = "eager"
     has_fixed_shapes = False
 
     def forward(self, backbone: PreTrainedModel, cache: KeyValueCache, rows: Rows, shape: Hashable) -> Tensor:
@@ -83,7 +81,6 @@ class Eager:
 class Compiled:
     """Compiled by torch.compile at the first pass of each shape."""
 
-    name = "compiled"
     has_fixed_shapes = True
 
     def __init__(self) -> None:
@@ -99,7 +96,6 @@ class Compiled:
 class CudaGraphs:
     """Recorded at the first pass of each shape, and anew where the cache's buffers are others."""
 
-    name = "cudagraph"
     has_fixed_shapes = True
 
     def __init__(self) -> None:

@@ -19,7 +19,6 @@ SCHEDULES = [Autoregressive(), Linear(7), Packed(7), Quadratic(3), Branches(7, [
 class FixedShapes:
     """What compiled passes and recorded graphs compute, operation by operation."""
 
-    name = "fixed"
     has_fixed_shapes = True
 
     def __init__(self) -> None:
