@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import PreTrainedModel
 
 from harness.planning import Schedule
 from schedules import Greedy, Stop
@@ -32,7 +32,7 @@ class Counts:
     transfers: float
 
 
-def counts_per_iteration(model: Model, backbone: torch.nn.Module | None, schedule: Schedule, prompt: Sequence[int]):
+def counts_per_iteration(model: Model, backbone: PreTrainedModel | None, schedule: Schedule, prompt: Sequence[int]):
     """Counts of greedy decoding in its steady state, the prompt's iteration left out.
 
     Args:
@@ -74,8 +74,8 @@ class _Transfers(TorchFunctionMode):
 
 
 @contextmanager
-def _left_out(backbone: torch.nn.Module | None, operations: _Operations) -> Iterator[None]:
-    """Operations inside the backbone's forward pass are not counted."""
+def _left_out(backbone: PreTrainedModel | None, operations: _Operations) -> Iterator[None]:
+    """Operations from a forward pass' embedding to its head are not counted."""
     if backbone is None:
         yield
         return
@@ -86,7 +86,8 @@ def _left_out(backbone: torch.nn.Module | None, operations: _Operations) -> Iter
     def go_on(*_: Any, **__: Any) -> None:
         operations.is_paused = False
 
-    hooks = [backbone.register_forward_pre_hook(pause), backbone.register_forward_hook(go_on)]
+    first, last = backbone.get_input_embeddings(), backbone.get_output_embeddings()
+    hooks = [first.register_forward_pre_hook(pause), last.register_forward_hook(go_on)]
     try:
         yield
     finally:

@@ -117,7 +117,7 @@ class _Watched:
         self._hooks: list = []
 
     def __enter__(self) -> "_Watched":
-        self._watch("backbone", self._backbone)
+        self._watch("backbone", self._backbone.get_input_embeddings(), self._backbone.lm_head)
         self._watch("lm_head", self._backbone.lm_head)
         for layer in self._backbone.model.layers:
             self._watch("self_attn", layer.self_attn)
@@ -136,7 +136,8 @@ class _Watched:
         for hook in self._hooks:
             hook.remove()
 
-    def _watch(self, name: str, module: nn.Module) -> None:
+    def _watch(self, name: str, first: nn.Module, last: nn.Module | None = None) -> None:
+        """Adds up the time from where `first` begins to where `last`, by default itself, ends."""
         began: list[float] = []
 
         def start(*_: object, **__: object) -> None:
@@ -145,4 +146,4 @@ class _Watched:
         def end(*_: object, **__: object) -> None:
             self.seconds[name] += perf_counter() - began.pop()
 
-        self._hooks += [module.register_forward_pre_hook(start), module.register_forward_hook(end)]
+        self._hooks += [first.register_forward_pre_hook(start), (last or first).register_forward_hook(end)]

@@ -9,7 +9,7 @@ what is not in use. The prompt's call is executed eagerly by all three: its shap
 """
 
 from collections.abc import Hashable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from typing import Protocol
 
 import torch
@@ -17,26 +17,10 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from harness.errors import UserError, unknown
-from harness.models.cache import KeyValueCache, WholeCache
+from harness.models.cache import KeyValueCache
+from harness.models.forward import Rows, forward_pass
 
 ENGINES = ("eager", "compiled", "cudagraph")
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The token rows of one forward pass.
-
-    Attributes:
-      token_ids: int64 [1, rows].
-      positions: int64 [1, rows].
-      mask: bool [1, 1, rows, columns]; which rows of the cache, this pass' own included, each row may attend to.
-      kept: int64 [n]; rows whose logits are wanted.
-    """
-
-    token_ids: Tensor
-    positions: Tensor
-    mask: Tensor
-    kept: Tensor
 
 
 class Engine(Protocol):
@@ -57,25 +41,13 @@ class Engine(Protocol):
         """
 
 
-def eager_pass(backbone: PreTrainedModel, cache: KeyValueCache | WholeCache, rows: Rows) -> Tensor:
-    """One pass, operation by operation: logits [n, vocab]."""
-    return backbone(
-        input_ids=rows.token_ids,
-        attention_mask=rows.mask,
-        position_ids=rows.positions,
-        cache=cache,
-        use_cache=True,
-        logits_to_keep=rows.kept,
-    ).logits[0]
-
-
 class Eager:
     """Operation by operation."""
 
     has_fixed_shapes = False
 
     def forward(self, backbone: PreTrainedModel, cache: KeyValueCache, rows: Rows, shape: Hashable) -> Tensor:
-        return eager_pass(backbone, cache, rows)
+        return forward_pass(backbone, cache, rows)
 
 
 class Compiled:
@@ -87,7 +59,7 @@ class Compiled:
         # One compilation for each shape, more than dynamo's own limit; beyond it, passes would be eager unnoticed.
         torch._dynamo.config.recompile_limit = 1000
         torch._dynamo.config.accumulated_recompile_limit = 1000
-        self._pass = torch.compile(eager_pass, fullgraph=True, dynamic=False)
+        self._pass = torch.compile(forward_pass, fullgraph=True, dynamic=False)
 
     def forward(self, backbone: PreTrainedModel, cache: KeyValueCache, rows: Rows, shape: Hashable) -> Tensor:
         return self._pass(backbone, cache.whole(written(cache, rows)), rows)
@@ -123,11 +95,11 @@ class _Graph:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            eager_pass(backbone, whole, Rows(*parts))
+            forward_pass(backbone, whole, Rows(*parts))
         torch.cuda.current_stream().wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            self._logits = eager_pass(backbone, whole, Rows(*parts))
+            self._logits = forward_pass(backbone, whole, Rows(*parts))
 
     def replay(self, inputs: tuple[Tensor, ...]) -> Tensor:
         for buffer, tensor in zip(self._inputs, inputs, strict=True):

@@ -9,7 +9,8 @@ from harness.building import build_model
 from harness.config import compose
 from harness.errors import UserError
 from harness.models.cache import KeyValueCache
-from harness.models.engine import Compiled, Eager, build_engine, eager_pass, written
+from harness.models.engine import Compiled, Eager, build_engine, written
+from harness.models.forward import forward_pass
 from harness.tasks.toy import ToySource
 from schedules import Autoregressive, Branches, Greedy, Linear, Packed, Quadratic, Stop
 
@@ -26,7 +27,7 @@ class FixedShapes:
 
     def forward(self, backbone, cache, rows, shape):
         self.shapes.setdefault(shape, set()).add((rows.mask.shape, rows.kept.shape, cache.capacity))
-        return eager_pass(backbone, cache.whole(written(cache, rows)), rows)
+        return forward_pass(backbone, cache.whole(written(cache, rows)), rows)
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from harness.models.cache import KeyValueCache
+from harness.models.forward import Rows, forward_pass
 from harness.models.nemotron.model import NemotronModel
 
 ROWS = 512  # of one pass, at most; more than one region where they are short
@@ -142,14 +143,13 @@ class Contexts:
         self._cache.reserve(self._cache.length + tokens.shape[0])
         if self._adapter is not None:
             self._adapter.first_row = 0 if proposes else None
-        return self._backbone(
-            input_ids=tokens[None],
-            attention_mask=sees[None, None].to(device),
-            position_ids=positions[None].to(device),
-            cache=self._cache,
-            use_cache=True,
-            logits_to_keep=kept.to(device),
-        ).logits[0]
+        rows = Rows(
+            token_ids=tokens[None],
+            positions=positions[None].to(device),
+            mask=sees[None, None].to(device),
+            kept=kept.to(device),
+        )
+        return forward_pass(self._backbone, self._cache, rows)
 
 
 def _chunks(regions: Sequence[Region]) -> Iterator[Sequence[Region]]:

@@ -1,6 +1,6 @@
 """The Nemotron family as schedules see it: calls in, logits out, on a stock Ministral3 backbone.
 
-The backbone is called with explicit 4D boolean masks, position ids and our cache.
+Its layers are called with explicit 4D boolean masks, position ids and our cache.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ from transformers import Ministral3ForCausalLM
 
 from harness.models.attention import check_attention
 from harness.models.cache import KeyValueCache
-from harness.models.engine import Eager, Engine, Rows
+from harness.models.engine import Eager, Engine
+from harness.models.forward import Rows
 from harness.models.nemotron.adapter import ProposalAdapter
 from harness.models.nemotron.layout import Layout, prompt_layout, regular_layout
 from schedules.call import AdapterRows, Call, Output, Proposals

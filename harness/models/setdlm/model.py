@@ -21,6 +21,7 @@ from transformers import Qwen3ForCausalLM
 
 from harness.models.attention import check_attention
 from harness.models.cache import KeyValueCache
+from harness.models.forward import Rows, forward_pass
 from harness.models.setdlm.layout import Layout, window_layout
 from schedules.call import Call, Draft, Output, Proposals, Window
 
@@ -194,14 +195,13 @@ class SetDlmModel:
         rows = self._prompt_length
         self.cache.make_room(0)
         none = torch.empty(0, dtype=torch.int64, device=self.device)
-        logits = self.backbone(
-            input_ids=self._prompt[None],
-            attention_mask=torch.ones(1, 1, rows, rows, dtype=torch.bool, device=self.device).tril(),
-            position_ids=torch.arange(rows, device=self.device)[None],
-            cache=self.cache,
-            use_cache=True,
-            logits_to_keep=none,
-        ).logits[0]
+        prompt = Rows(
+            token_ids=self._prompt[None],
+            positions=torch.arange(rows, device=self.device)[None],
+            mask=torch.ones(1, 1, rows, rows, dtype=torch.bool, device=self.device).tril(),
+            kept=none,
+        )
+        logits = forward_pass(self.backbone, self.cache, prompt)
         self._prompt = None
         self.cache.length = rows
         return Output(verifier=logits, proposals=None, rows=rows)
@@ -234,14 +234,13 @@ class SetDlmModel:
         proposals = layout.proposal_rows.shape[0]
         verifier_count = _verifier_count(call.window) if call.draft is not None else 0
         hidden_columns = prepared.mask.shape[1] - layout.rows - self.cache.length
-        logits = self.backbone(
-            input_ids=token_ids[None],
-            attention_mask=prepared.mask[None, None, :, hidden_columns:],
-            position_ids=position_ids[None],
-            cache=self.cache,
-            use_cache=True,
-            logits_to_keep=prepared.kept[: proposals + verifier_count],
-        ).logits[0]
+        rows = Rows(
+            token_ids=token_ids[None],
+            positions=position_ids[None],
+            mask=prepared.mask[None, None, :, hidden_columns:],
+            kept=prepared.kept[: proposals + verifier_count],
+        )
+        logits = forward_pass(self.backbone, self.cache, rows)
         logits[:, self.mask_id] = SUPPRESSED
         return Output(
             verifier=logits[proposals:],

@@ -1,11 +1,13 @@
 """What a row must not see does not change a bit of it, and what it must see does: for every pair of rows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
+from harness.models.forward import Rows, forward_pass
 from harness.models.setdlm.model import SetDlmModel
 from schedules.call import Call
 from tests.models.setdlm.builders import PROMPT, begun_model, draft_call, verify_call
@@ -23,39 +25,37 @@ def waiting_model() -> SetDlmModel:
     return model
 
 
-def hidden_rows(model: SetDlmModel, call: Call, perturb: Callable[[dict], None] | None = None) -> Tensor:
-    """The last hidden state of every row of `call`, [rows, hidden], its inputs perturbed just before the backbone."""
+def hidden_rows(model: SetDlmModel, call: Call, perturb: Callable[[Rows], None] | None = None) -> Tensor:
+    """The last hidden state of every row of `call`, [rows, hidden], its inputs perturbed just before the layers."""
     seen = {}
 
-    def before(_, arguments, inputs):
-        inputs = inputs | {name: inputs[name].clone() for name in ("input_ids", "position_ids")}
+    def perturbed_pass(backbone, cache, rows):
+        rows = replace(rows, token_ids=rows.token_ids.clone(), positions=rows.positions.clone())
         if perturb:
-            perturb(inputs)
-        return arguments, inputs
+            perturb(rows)
+        return forward_pass(backbone, cache, rows)
 
     def after(_, __, output):
-        seen["hidden"] = output.last_hidden_state[0].clone()
+        seen["hidden"] = output[0].clone()
 
-    handles = [
-        model.backbone.register_forward_pre_hook(before, with_kwargs=True),
-        model.backbone.model.register_forward_hook(after),
-    ]
-    model.evaluate(call)
-    for handle in handles:
-        handle.remove()
+    handle = model.backbone.model.norm.register_forward_hook(after)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("harness.models.setdlm.model.forward_pass", perturbed_pass)
+        model.evaluate(call)
+    handle.remove()
     return seen["hidden"]
 
 
-def other_token(row: int) -> Callable[[dict], None]:
-    def perturb(inputs: dict) -> None:
-        inputs["input_ids"][0, row] = 39
+def other_token(row: int) -> Callable[[Rows], None]:
+    def perturb(rows: Rows) -> None:
+        rows.token_ids[0, row] = 39
 
     return perturb
 
 
-def other_position(row: int) -> Callable[[dict], None]:
-    def perturb(inputs: dict) -> None:
-        inputs["position_ids"][0, row] += 3
+def other_position(row: int) -> Callable[[Rows], None]:
+    def perturb(rows: Rows) -> None:
+        rows.positions[0, row] += 3
 
     return perturb
 
