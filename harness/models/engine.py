@@ -5,10 +5,11 @@
     cudagraph   recorded once for each shape of call, then replayed without launching anything from the host
 
 The last two need shapes that do not change as the response grows: they attend to the whole cache, and the mask hides
-what is not in use. The prompt's call is executed eagerly by all three: its shape is another for every prompt.
+what is not in use. A prompt's call has another shape for every length of prompt: recorded graphs pad prompts, so that a
+few graphs are enough; for compiled passes padding costs more than compiling saves, and prompts are processed eagerly.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import astuple
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from harness.models.cache import KeyValueCache
 from harness.models.forward import Rows, forward_pass
 
 ENGINES = ("eager", "compiled", "cudagraph")
+SMALLEST_BUCKET = 64  # rows
 
 
 class Engine(Protocol):
@@ -29,15 +31,17 @@ class Engine(Protocol):
     Attributes:
       has_fixed_shapes: whether passes must have as many columns as the cache has room, and keep the same rows' logits
         in all calls of a shape.
+      pads_prompts: whether it executes the prompts' passes too, padded to a `bucket`; otherwise they are eager.
     """
 
     has_fixed_shapes: bool
+    pads_prompts: bool
 
     def forward(self, backbone: PreTrainedModel, cache: KeyValueCache, rows: Rows, shape: Hashable) -> Tensor:
         """Logits of the rows that are kept, [n, vocab]; they stand until the next pass.
 
         Args:
-          shape: what all passes with the same shapes have in common.
+          shape: what tells this pass' shapes, and the first row that an adapter changes, from those of other passes.
         """
 
 
@@ -45,30 +49,42 @@ class Eager:
     """Operation by operation."""
 
     has_fixed_shapes = False
+    pads_prompts = False
 
     def forward(self, backbone: PreTrainedModel, cache: KeyValueCache, rows: Rows, shape: Hashable) -> Tensor:
         return forward_pass(backbone, cache, rows)
 
 
 class Compiled:
-    """Compiled by torch.compile at the first pass of each shape."""
+    """Compiled by torch.compile at the first pass of each shape.
+
+    Nothing of the backbone changes between passes of one shape, a switched adapter included, so its modules are not
+    checked again at every pass; checking takes a tenth of a small model's time.
+    """
 
     has_fixed_shapes = True
+    pads_prompts = False
 
     def __init__(self) -> None:
-        # One compilation for each shape, more than dynamo's own limit; beyond it, passes would be eager unnoticed.
-        torch._dynamo.config.recompile_limit = 1000
-        torch._dynamo.config.accumulated_recompile_limit = 1000
-        self._pass = torch.compile(forward_pass, fullgraph=True, dynamic=False)
+        self._passes: dict[Hashable, Callable[..., Tensor]] = {}
 
     def forward(self, backbone: PreTrainedModel, cache: KeyValueCache, rows: Rows, shape: Hashable) -> Tensor:
-        return self._pass(backbone, cache.whole(written(cache, rows)), rows)
+        if shape not in self._passes:
+            self._passes[shape] = torch.compile(
+                forward_pass,
+                fullgraph=True,
+                dynamic=False,
+                isolate_recompiles=True,
+                options={"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe},
+            )
+        return self._passes[shape](backbone, cache.whole(written(cache, rows)), rows)
 
 
 class CudaGraphs:
     """Recorded at the first pass of each shape, and anew where the cache's buffers are others."""
 
     has_fixed_shapes = True
+    pads_prompts = True
 
     def __init__(self) -> None:
         self._graphs: dict[Hashable, _Graph] = {}
@@ -106,6 +122,11 @@ class _Graph:
             buffer.copy_(tensor)
         self._graph.replay()
         return self._logits
+
+
+def bucket(length: int) -> int:
+    """The rows that a prompt of `length` tokens is padded to: the next power of two, at least 64."""
+    return max(SMALLEST_BUCKET, 1 << (length - 1).bit_length())
 
 
 def written(cache: KeyValueCache, rows: Rows) -> Tensor:

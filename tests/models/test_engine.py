@@ -9,7 +9,7 @@ from harness.building import build_model
 from harness.config import compose
 from harness.errors import UserError
 from harness.models.cache import KeyValueCache
-from harness.models.engine import Compiled, Eager, build_engine, written
+from harness.models.engine import Compiled, Eager, bucket, build_engine, written
 from harness.models.forward import forward_pass
 from harness.tasks.toy import ToySource
 from schedules import Autoregressive, Branches, Greedy, Linear, Packed, Quadratic, Stop
@@ -22,7 +22,8 @@ class FixedShapes:
 
     has_fixed_shapes = True
 
-    def __init__(self) -> None:
+    def __init__(self, pads_prompts: bool) -> None:
+        self.pads_prompts = pads_prompts
         self.shapes: dict = {}
 
     def forward(self, backbone, cache, rows, shape):
@@ -47,14 +48,32 @@ def decoded(model, engine, schedule, prompts):
         model.model.engine = Eager()
 
 
+@pytest.mark.parametrize("pads_prompts", [False, True], ids=["prompts_as_they_are", "prompts_padded"])
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda one: type(one).__name__)
-def test_fixed_shapes_give_the_same_tokens_in_the_same_calls(model, schedule):
-    fixed = FixedShapes()
+def test_fixed_shapes_give_the_same_tokens_in_the_same_calls(model, schedule, pads_prompts):
+    fixed = FixedShapes(pads_prompts)
     model.model.reserve(300)
     eager, other = (decoded(model, engine, schedule, prompts=3) for engine in (Eager(), fixed))
     assert [list(one.tokens) for one in eager] == [list(one.tokens) for one in other]
-    assert [one.trace for one in eager] == [one.trace for one in other]
+    assert [one.trace[1:] for one in eager] == [one.trace[1:] for one in other]
+    assert all((one.trace[0] == other.trace[0]) != pads_prompts for one, other in zip(eager, other, strict=True))
     assert all(len(seen) == 1 for seen in fixed.shapes.values()), "shapes change within a run"
+
+
+@pytest.mark.parametrize("mode", ["masked", "fused"])
+def test_fixed_shapes_give_the_same_tokens_with_an_adapter(mode):
+    adapted = build_model(
+        compose(["model=tiny_nemotron", "model.device=cpu", "adapter=linear_spec_lora", f"adapter_mode={mode}"]).model
+    )
+    adapted.model.reserve(300)
+    eager, padded = (decoded(adapted, engine, Packed(7), prompts=3) for engine in (Eager(), FixedShapes(True)))
+    assert [list(one.tokens) for one in eager] == [list(one.tokens) for one in padded]
+    assert [one.trace[1:] for one in eager] == [one.trace[1:] for one in padded]
+
+
+@pytest.mark.parametrize(("length", "rows"), [(1, 64), (64, 64), (65, 128), (128, 128), (1000, 1024)])
+def test_prompts_are_padded_to_a_power_of_two(length, rows):
+    assert bucket(length) == rows
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++ on a CPU")

@@ -102,20 +102,27 @@ def regular_layout(width: int, verifies: bool, branches: Sequence[int]) -> Layou
     )
 
 
-def prompt_layout(prompt_length: int, width: int, verifies: bool, proposes: bool) -> Layout:
-    """The layout of the first call, which processes the prompt; offset 0 is the prompt's last token."""
-    masks = width + 1 if proposes else 0
-    rows = prompt_length + masks
+def prompt_layout(prompt_length: int, width: int, verifies: bool, proposes: bool, padding: int = 0) -> Layout:
+    """The layout of the first call, which processes the prompt; offset 0 is the prompt's last token.
+
+    Args:
+      padding: rows between the prompt and the masks, which no other row sees.
+    """
+    start = prompt_length + padding
+    rows = start + (width + 1 if proposes else 0)
     sees = torch.ones(rows, rows, dtype=torch.bool).tril()
-    sees[prompt_length:, prompt_length:] = True
+    sees[start:, start:] = True
+    sees[start:, prompt_length:start] = False
+    offsets = torch.arange(rows) - (prompt_length - 1)
+    offsets[start:] -= padding
     dropped = 1 if verifies else 0
     return Layout(
         sees=sees,
-        offsets=torch.arange(rows) - (prompt_length - 1),
+        offsets=offsets,
         last_rows=[],
         verifier_row=prompt_length - 1,
         verifier_rows=1 if verifies else 0,
-        proposal_start=prompt_length,
-        proposal_rows=torch.arange(rows)[prompt_length + dropped :],
+        proposal_start=start,
+        proposal_rows=torch.arange(rows)[start + dropped :],
         first_offset=1 + dropped,
     )

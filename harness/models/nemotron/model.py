@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from transformers import Ministral3ForCausalLM
 
 from harness.models.attention import check_attention
 from harness.models.cache import KeyValueCache
-from harness.models.engine import Eager, Engine
+from harness.models.engine import Eager, Engine, bucket
 from harness.models.forward import Rows
 from harness.models.nemotron.adapter import ProposalAdapter
 from harness.models.nemotron.layout import Layout, prompt_layout, regular_layout
@@ -30,7 +31,7 @@ class _Prepared:
 
     layout: Layout
     offsets: Tensor  # int64 [1, rows]
-    mask: Tensor  # bool [1, 1, rows, prefix capacity + rows + prefix capacity]
+    mask: Tensor  # bool [1, 1, rows, prefix capacity + rows + unused columns]
     prefix_capacity: int
     kept: Tensor  # int64 [proposals + verifier rows]
 
@@ -107,12 +108,16 @@ class NemotronModel:
         self.cache.length = self._length - 1
 
     def _evaluate_prompt(self, call: Call) -> Output:
-        layout = prompt_layout(self._length, call.width, call.draft is not None, proposes=bool(call.branches))
+        engine = self.engine if self.engine.pads_prompts else Eager()
+        padding = bucket(self._length) - self._length if engine.pads_prompts else 0
+        verifies, proposes = call.draft is not None, bool(call.branches)
+        layout = prompt_layout(self._length, call.width, verifies, proposes, padding)
         token_ids = torch.cat([self._prompt, self._masked(layout.rows - self._length)])
         self._prompt = None
         self.cache.make_room(layout.rows - self._length)
-        prepared = self._prepare(layout, prefix_capacity=0)
-        output = self._output(prepared, token_ids, call, Eager(), verifier_rows=layout.verifier_rows)
+        unused = self.cache.capacity - layout.rows if engine.has_fixed_shapes else 0
+        prepared = self._prepare(layout, prefix=0, unused=unused)
+        output = self._output(prepared, token_ids, call, engine, verifier_rows=layout.verifier_rows)
         self.cache.length = self._length - 1
         return output
 
@@ -122,7 +127,7 @@ class NemotronModel:
         layout = prepared.layout if prepared else regular_layout(*key)
         self.cache.make_room(layout.rows)
         if prepared is None or prepared.prefix_capacity < self.cache.capacity:
-            prepared = self._prepared[key] = self._prepare(layout, self.cache.capacity)
+            prepared = self._prepared[key] = self._prepare(layout, self.cache.capacity, self.cache.capacity)
         drafted = 0 if call.draft is None else len(call.draft)
         token_ids = self._token_ids(layout, call.draft.tokens if drafted else None)
         return self._output(prepared, token_ids, call, self.engine, min(drafted + 1, layout.verifier_rows))
@@ -155,7 +160,7 @@ class NemotronModel:
             mask=prepared.mask.narrow(3, prepared.prefix_capacity - self.cache.length, columns),
             kept=prepared.kept if engine.has_fixed_shapes else _first(prepared.kept, wanted),
         )
-        shape = (call.width, verifier_rows > 0, tuple(call.branches))
+        shape = (layout.rows, rows.kept.shape[0], layout.proposal_start)
         logits = engine.forward(self.backbone, self.cache, rows, shape)
         return Output(
             verifier=_first(logits, wanted)[proposals:] if proposals else _first(logits, wanted),
@@ -170,16 +175,16 @@ class NemotronModel:
             self._masks = torch.full((rows,), self.mask_id, device=self.device)
         return self._masks[:rows]
 
-    def _prepare(self, layout: Layout, prefix_capacity: int) -> _Prepared:
-        prefix = torch.ones(layout.rows, prefix_capacity, dtype=torch.bool)
-        unused = torch.zeros(layout.rows, prefix_capacity, dtype=torch.bool)
+    def _prepare(self, layout: Layout, prefix: int, unused: int) -> _Prepared:
+        """The tensors of `layout` behind at most `prefix` cached rows and before at most `unused` others."""
+        sees = functional.pad(functional.pad(layout.sees, (prefix, 0), value=True), (0, unused), value=False)
         first = layout.verifier_row
         verifier = torch.arange(first, first + layout.verifier_rows)
         return _Prepared(
             layout=layout,
             offsets=layout.offsets[None].to(self.device),
-            mask=torch.cat([prefix, layout.sees, unused], dim=1)[None, None].to(self.device),
-            prefix_capacity=prefix_capacity,
+            mask=sees[None, None].to(self.device),
+            prefix_capacity=prefix,
             kept=torch.cat([layout.proposal_rows, verifier]).to(self.device),
         )
 
