@@ -19,11 +19,13 @@ class Acceptance:
       given: the same for all responses; empty where they are recorded.
       recorded: of single responses, which end where their counts end.
       origin: where they are from, for messages.
+      tokens: of a response with given counts, at most; None leaves it to the task.
     """
 
     given: Sequence[int] = ()
     recorded: Mapping[Key, Sequence[int]] = field(default_factory=dict)
     origin: str = ""
+    tokens: int | None = None
 
     @property
     def is_recorded(self) -> bool:
@@ -48,15 +50,21 @@ class Acceptance:
 
     def cap(self, key: Key, max_new_tokens: int) -> int:
         """New tokens of one response."""
-        return max_new_tokens if self.given else min(max_new_tokens, sum(self.of(key)))
+        longest = self.tokens if self.given else sum(self.of(key))
+        return max_new_tokens if longest is None else min(max_new_tokens, longest)
 
 
-def read_acceptance(value: Any) -> Acceptance | None:
+def read_acceptance(value: Any, tokens: int | None = None) -> Acceptance | None:
     """The acceptance that a config means; None for none.
 
+    Args:
+      tokens: new tokens of a response with given counts, at most; None leaves it to the task.
+
     Raises:
-      UserError: no number of at least 1, no list of such, no run folder.
+      UserError: no number of at least 1, no list of such, no run folder; or no number of tokens.
     """
+    if tokens is not None and tokens < 1:
+        raise UserError(f"acceptance_tokens={tokens}: need an integer of at least 1, or null.")
     if value is None:
         return None
     if isinstance(value, str):
@@ -64,7 +72,7 @@ def read_acceptance(value: Any) -> Acceptance | None:
     counts = [value] if isinstance(value, int) else value
     if not isinstance(counts, Sequence) or not counts or not all(type(one) is int and one >= 1 for one in counts):
         raise UserError(f"acceptance={value}: need tokens an iteration, at least 1: a number, a list, or a run folder.")
-    return Acceptance(given=list(counts))
+    return Acceptance(given=list(counts), tokens=tokens)
 
 
 def _recorded(folder: Path) -> Acceptance:

@@ -14,7 +14,7 @@ from harness.planning import Plan, plan
 NOT_FOR_LOADERS = ("widths",)
 # Keys of the config that a plan is made from.
 PLANNED = ["limit", "prompts", "shard", "temperature", "top_k", "top_p", "seed", "warmups", "drift_prompts", "on_error",
-           "acceptance"]  # fmt: skip
+           "acceptance", "acceptance_tokens"]  # fmt: skip
 
 
 def build(config: DictConfig, what: str, **more: Any) -> Any:

@@ -30,6 +30,7 @@ class Settings:
 
     weights: str
     engine: str
+    acceptance_tokens: int | None
     adapter: str | None
     adapter_mode: str
     seed: int

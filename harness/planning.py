@@ -120,6 +120,7 @@ def plan(
     drift_prompts: int,
     on_error: str,
     acceptance: Any,
+    acceptance_tokens: int | None,
 ) -> Plan:
     """Reads the data and checks that the run makes sense.
 
@@ -141,7 +142,7 @@ def plan(
             f"order={order.name} temperature={temperature}: sampling is exact left to right only. "
             "Use order=ltr or temperature=0."
         )
-    replayed = read_acceptance(acceptance)
+    replayed = read_acceptance(acceptance, acceptance_tokens)
     if replayed and any(isinstance(schedule, Native) for schedule in schedules.values()):
         raise UserError("acceptance: schedule=native verifies nothing, so nothing can be replayed. Leave it out.")
     part = read_shard(shard)

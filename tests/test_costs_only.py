@@ -49,6 +49,12 @@ def test_random_weights_with_replayed_acceptance_cost_what_the_schedule_says(tmp
     assert manifest["model"]["tokenizer"] == "embedded:tiny_nemotron"
 
 
+@pytest.mark.parametrize(("tokens", "length"), [("7", 7), ("null", 24)])
+def test_a_response_of_given_acceptance_is_as_long_as_it_is_told(tmp_path, tokens, length):
+    assert run(*SMALL, "acceptance=6", f"acceptance_tokens={tokens}", "limit=1", "run_dir=out") == 0
+    assert {record.tokens for record in records_of(tmp_path / "out")} == {length}
+
+
 @pytest.mark.parametrize(
     ("flags", "dtype", "said"),
     [({"avx2"}, "float32", "notice: random weights are float32 here, not bfloat16"), ({"avx512_bf16"}, "bfloat16", "")],
@@ -105,6 +111,7 @@ def test_tables_and_graders_leave_such_records_out(tmp_path, capsys):
     [
         (["acceptance=0"], "acceptance=0: need tokens an iteration"),
         (["acceptance=[3,0]"], "need tokens an iteration"),
+        (["acceptance=3", "acceptance_tokens=0"], "acceptance_tokens=0: need an integer of at least 1"),
         (["acceptance=nowhere"], "acceptance=nowhere: no run there"),
         (["model.layers=2"], "model.layers=2: released weights come with all layers"),
         (["weights=random", "model.layers=0"], "model.layers=0: need an integer of at least 1"),

@@ -1,5 +1,6 @@
 """What all parts of the bench share: interleaved repeats, prompts, and the embedded model."""
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -15,6 +16,11 @@ TASK, ITEMS = "toy_math", 500
 def load(*overrides: str) -> LanguageModel:
     """tiny_nemotron on the CPU."""
     return build_model(compose(["model=tiny_nemotron", "model.device=cpu", *overrides]).model)
+
+
+def can_compile() -> bool:
+    """Whether torch.compile works here: for a CPU it needs a C++ compiler."""
+    return shutil.which("g++") is not None
 
 
 def prompts(model: LanguageModel, count: int, skip: int = 0) -> Sequence[Sequence[int]]:

@@ -1,6 +1,5 @@
 """End to end beside peers on the same weights: transformers' generate, its assisted generation, and ours."""
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from transformers import PreTrainedModel
 
 from harness.analysis.bootstrap import Statistic, resampled_totals
 from harness.analysis.table import Column, Number, Ranged, Table
-from harness.bench.measuring import interleaved, load, prompts
+from harness.bench.measuring import can_compile, interleaved, load, prompts
 from harness.clock import stopwatch
 from harness.errors import UserError
 from harness.models.engine import ENGINES, Eager, Engine, build_engine
@@ -43,8 +42,8 @@ class Answer:
 
 
 def engines() -> Sequence[str]:
-    """Engines that can run here: compiling for a CPU needs a C++ compiler."""
-    return [name for name in ENGINES[:2] if name == "eager" or shutil.which("g++")]
+    """Engines that run here."""
+    return ENGINES[: 1 + can_compile()]
 
 
 def steps(repeats: int) -> int:
