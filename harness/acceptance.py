@@ -50,8 +50,7 @@ class Acceptance:
 
     def cap(self, key: Key, max_new_tokens: int) -> int:
         """New tokens of one response."""
-        longest = self.tokens if self.given else sum(self.of(key))
-        return max_new_tokens if longest is None else min(max_new_tokens, longest)
+        return max_new_tokens if self.given else min(max_new_tokens, sum(self.of(key)))
 
 
 def read_acceptance(value: Any, tokens: int | None = None) -> Acceptance | None:

@@ -7,11 +7,12 @@ from harness.records import Record
 from schedules.response import Response
 
 SETTLED = 0.05  # relative change of the time of one and the same response
+WARM_AFTER_S = 10.0  # of decoding with one schedule
 DRIFT_SHARE = 0.1  # of the prompts, at most; a run of fewer than ten would be lengthened by more
 
 
 def settle(names: Iterable[str], seconds: Callable[[str], float], most: int) -> Mapping[str, Any]:
-    """Warms schedules up in turns, each until two times in a row are alike.
+    """Warms schedules up in turns, each until two times in a row are alike, or took long enough to warm anything.
 
     Args:
       seconds: decodes with a schedule and gives the seconds it took.
@@ -26,9 +27,13 @@ def settle(names: Iterable[str], seconds: Callable[[str], float], most: int) -> 
         before, last = times[name][-2:] if len(times[name]) > 1 else (0.0, 1.0)
         return abs(last - before) <= SETTLED * last
 
+    def is_warm(name: str) -> bool:
+        # The first response is left out: it may have waited for a compiler.
+        return is_settled(name) or sum(times[name][1:]) >= WARM_AFTER_S
+
     for _ in range(most):
         for name in times:
-            if not is_settled(name):
+            if not is_warm(name):
                 times[name].append(seconds(name))
     return {
         name: {"seconds": [round(one, 6) for one in taken], "settled": is_settled(name)}

@@ -86,6 +86,12 @@ class Plan:
         return self.shard.part(self.items)
 
     @property
+    def max_new_tokens(self) -> int:
+        """The longest that a response may get, in tokens."""
+        given = self.acceptance.tokens if self.acceptance else None
+        return self.task.max_new_tokens if given is None else min(self.task.max_new_tokens, given)
+
+    @property
     def responses(self) -> int:
         """Responses to record in this shard."""
         return len(self.own_items) * self.repetitions * len(self.schedules)

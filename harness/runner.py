@@ -41,7 +41,7 @@ class Observer(Protocol):
 
 
 # What warms up on a CPU is over with the first calls. An accelerator picks kernels by length, up to the longest.
-CPU_WARM_UP_TOKENS = 64
+CPU_WARM_UP_TOKENS = 32
 
 
 class OutOfMemory(UserError):
@@ -75,7 +75,7 @@ class Runner:
         self._folder = folder
         costs_only = {"random weights": model.has_random_weights, "replayed acceptance": plan.acceptance is not None}
         self._costs_only = ", ".join(why for why, is_so in costs_only.items() if is_so) or None
-        self._stop = Stop(plan.task.max_new_tokens, model.eos_ids, model.markers(plan.task.stop_texts))
+        self._stop = Stop(plan.max_new_tokens, model.eos_ids, model.markers(plan.task.stop_texts))
 
     def run(self, observer: Observer) -> None:
         """Decodes what is not recorded yet. Interrupted at any point, it can be run again."""

@@ -1,10 +1,13 @@
 """Without a network the hub is asked once and in vain, and caches alone are looked into from then on."""
 
+import shutil
 import threading
 import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
+import datasets
 import pytest
 
 from harness.command_line import main
@@ -75,6 +78,29 @@ def test_models_and_data_sets_are_refused_after_one_question(asked):
         with pytest.raises(UserError, match=r"a/b cannot be had .*cannot be reached \(.*refused\)\. Go online"):
             read_hub("a/b", None, "test", "main")
     assert len(asked) == 1
+
+
+@pytest.fixture
+def cached(asked, tmp_path) -> str:
+    """The commit at which the data set a/b lies in the cache of `datasets`, where the hub does not answer."""
+    commit = "0123456789" * 4
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"question": "2 + 2?"}\n')
+    made = datasets.load_dataset("json", data_files={"test": str(rows)}, split="test", cache_dir=str(tmp_path / "made"))
+    kept = tmp_path / "a___b" / "default" / "0.0.0" / commit
+    shutil.copytree(Path(made.cache_files[0]["filename"]).parent, kept)
+    (kept / "json-test.arrow").rename(kept / "b-test.arrow")
+    return commit
+
+
+@pytest.mark.parametrize("asked_for", ["main", "0123456789" * 4])
+def test_a_cached_data_set_says_at_which_commit_it_is(cached, asked_for):
+    assert read_hub("a/b", None, "test", asked_for) == ([{"question": "2 + 2?"}], cached)
+
+
+def test_another_commit_than_the_pinned_one_is_refused_where_only_the_cache_can_be_asked(cached):
+    with pytest.raises(UserError, match=r"a/b at aaaaaaaaaaaa is not in the hub's cache, which has 012345678901"):
+        read_hub("a/b", None, "test", "a" * 40)
 
 
 def test_the_doctor_asks_once(asked, capsys):

@@ -34,6 +34,12 @@ def test_warm_up_ends_for_each_schedule_when_its_times_settle():
     assert found["slow"] == {"seconds": [9.0, 4.0, 2.0, 1.0], "settled": False}
 
 
+def test_warm_up_ends_where_it_took_long_enough_to_warm_anything():
+    times = {"compiled": iter([40.0, 3.0, 2.0]), "huge": iter([30.0, 20.0])}
+    found = settle(times, lambda name: next(times[name]), most=3)
+    assert [len(of_one["seconds"]) for of_one in found.values()] == [3, 2]
+
+
 def test_drift_is_the_time_of_the_first_prompts_again():
     records = [
         replace(RECORD, schedule=schedule, prompt_id=f"toy/{number}", wall_s=1.0)
@@ -73,7 +79,7 @@ def test_a_cpu_warms_up_on_the_first_tokens_and_a_long_run_is_announced(tmp_path
     changed = ["limit=1", "warmups=1", "task.max_new_tokens=200", "weights=random", "acceptance=50", "run_dir=out"]
     assert main([*RUN, *changed]) == 0
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["warmup_tokens"] == 64
+    assert manifest["warmup_tokens"] == 32
     assert {record.tokens for record in read_records(tmp_path / "out" / "records.jsonl")} == {200}
     assert "notice: up to 0 min at the pace of the warm-up" in capsys.readouterr().err
 

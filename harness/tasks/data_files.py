@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -17,6 +18,7 @@ from harness.hub import caches_alone, out_of_reach
 Row = Mapping[str, Any]
 
 GZIP_MAGIC = b"\x1f\x8b"
+COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -170,10 +172,10 @@ def check_keys(row: Row, required: Sequence[str], where: str) -> None:
 
 
 def read_hub(repository: str, configuration: str | None, split: str, revision: str) -> tuple[Sequence[Row], str]:
-    """The rows of a hub data set at a pinned revision, and that revision.
+    """The rows of a hub data set at a pinned revision, and that revision; a commit where it was found in the cache.
 
     Raises:
-      UserError: neither the hub nor a cached copy can be reached; names both ways out.
+      UserError: neither the hub nor a cached copy can be reached, or the copy is another; names both ways out.
     """
     from datasets import load_dataset
     from datasets.utils.logging import disable_progress_bar, set_verbosity_error
@@ -191,4 +193,13 @@ def read_hub(repository: str, configuration: str | None, split: str, revision: s
             f"task: {repository} cannot be had from the hub or its cache: {reason}. Go online, or give the data set's "
             "own file with task.data_files=PATH."
         ) from None
+    if silence:
+        # Without a network, `datasets` takes the latest copy that it has, whatever revision is asked for.
+        held = Path(data.cache_files[0]["filename"]).parent.name
+        if COMMIT.fullmatch(revision) and held != revision:
+            raise UserError(
+                f"task: {repository} at {revision[:12]} is not in the hub's cache, which has {held[:12]}: {silence}. "
+                "Go online, or give the data set's own file with task.data_files=PATH."
+            )
+        revision = held
     return list(data), revision

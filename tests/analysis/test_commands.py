@@ -1,15 +1,17 @@
 """The verbs `figures` and `compare`: files, messages, exit statuses."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from harness.analysis.options import Options, parse
 from harness.analysis.products import products
 from harness.analysis.study import read_study
-from harness.commands import compare, figures
+from harness.commands import compare, figures, report
 from harness.errors import UserError
 from tests.analysis.synthetic_runs import responses, write_run
 
@@ -40,6 +42,25 @@ def test_everything_that_can_be_made_is_made_and_the_rest_is_named(runs, tmp_pat
     for name in products(read_study([runs])):
         assert f"| {name} |" in index
     assert made == {line.rsplit("/", 1)[-1] for line in out.splitlines()}
+
+
+@pytest.mark.parametrize("schedule", ["packed", "autoregressive"])
+def test_one_methods_records_make_what_they_can_and_the_rest_says_what_is_missing(tmp_path, capsys, schedule):
+    write_run(tmp_path / "runs" / "one", responses(schedule, 6, tokens=40))
+    assert figures.main([str(tmp_path / "runs"), f"out={tmp_path / 'out'}"]) == 0
+    out, err = capsys.readouterr()
+    reasons = dict(re.findall(r"^missing: (\w+): (.+)$", err, re.MULTILINE))
+    assert {"figure3", "figure4", "table12"} <= set(reasons)
+    assert "linear" in reasons["table12"]
+    made = {path.stem for path in (tmp_path / "out").iterdir()} - {"index"}
+    assert {"figure1", "figure5", "table02", "table06", "wall_percentiles", "comparison"} <= made
+    assert made | set(reasons) == set(products(read_study([tmp_path / "runs"])))
+    assert made == {Path(line).stem for line in out.splitlines()} - {"index"}
+    assert compare.main([str(tmp_path / "runs")]) == 0
+    assert "not run" in capsys.readouterr().out
+    assert report.main([str(tmp_path / "runs"), f"out={tmp_path / 'report.html'}"]) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "table12" in page and schedule in page
 
 
 def test_tables_have_the_same_bytes_each_time(runs, tmp_path):

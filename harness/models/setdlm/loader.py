@@ -66,7 +66,8 @@ class SetDlmLoader(Loader):
             self._config, base, where = dict(self.architecture), self.architecture, "model.architecture"
         else:
             self._config = read_config(self._source.folder)
-            with_fields(self._config, CHECKPOINT_FIELDS, self._source.folder / "config.json", "Is it SetDLM's?")
+            with_fields(self._config, CHECKPOINT_FIELDS, self._config_place, "Is it SetDLM's?")
+            _check_backbone_config(self._config["backbone_config"], self._config_place)
             self._base = self._locate_base()
             base, where = read_config(self._base.folder), self._base.folder
         self._fields = _translated(base, where)
@@ -124,10 +125,18 @@ class SetDlmLoader(Loader):
         return frozenset(vocabulary[token] for token in self.eos_tokens)
 
 
+def _check_backbone_config(given: Any, where: str) -> None:
+    known = {"num_layers": int, "pretrained_model_name_or_path": str}
+    if not isinstance(given, dict) or not all(isinstance(given.get(key), kind | None) for key, kind in known.items()):
+        raise UserError(f"model: {where} has backbone_config={given}, need num_layers and a path. Is it SetDLM's?")
+
+
 def _translated(base: Mapping[str, Any], where: str | Path) -> dict[str, Any]:
     """The stock config's fields from the base model's config.json."""
     # Base models of before transformers 5 give the frequency base alone.
     rotary = base.get("rope_parameters") or {"rope_type": "default", "rope_theta": base.get("rope_theta")}
+    if not isinstance(rotary, dict):
+        raise UserError(f"model: {where} has rope_parameters={rotary}, need an object. Is it a Qwen3 model?")
     with_fields({**base, **rotary}, (*BASE_FIELDS, "rope_theta"), where, "Is it a Qwen3 model?")
     if base.get("use_sliding_window") or base.get("rope_scaling") or base.get("attention_bias"):
         raise UserError(f"model: {where} has a sliding window, rope_scaling or attention_bias; need none of them.")

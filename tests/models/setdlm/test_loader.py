@@ -236,7 +236,25 @@ def test_impossible_settings_are_refused(folder, changes, said):
     [
         (lambda folder, base: change_config(folder / "config.json", mask_token_id=7), "mask token 7 in the checkpoint"),
         (lambda folder, base: change_config(folder / "config.json", mask_token_id=None), "lacks mask_token_id"),
+        (lambda folder, base: change_config(folder / "config.json", backbone_config=[]), r"backbone_config=\[\]"),
+        (lambda folder, base: change_config(folder / "config.json", backbone_config={"num_layers": "2"}), "num_layers"),
+        (
+            lambda folder, base: change_config(
+                folder / "config.json", backbone_config={"pretrained_model_name_or_path": 3}
+            ),
+            "need num_layers and a path",
+        ),
         (lambda folder, base: change_config(base / "config.json", head_dim=None), "lacks head_dim"),
+        (lambda folder, base: change_config(base / "config.json", head_dim="x"), "describes no network"),
+        (lambda folder, base: change_config(base / "config.json", num_hidden_layers="two"), "describes no network"),
+        (lambda folder, base: change_config(base / "config.json", hidden_size=[32]), "describes no network"),
+        (lambda folder, base: change_config(base / "config.json", hidden_act="sharp"), "describes no network"),
+        (lambda folder, base: change_config(base / "config.json", rope_parameters=[1]), "has rope_parameters="),
+        (
+            lambda folder, base: change_config(base / "config.json", rope_parameters={"rope_theta": "x"}),
+            "no network|rope",
+        ),
+        (lambda folder, base: change_config(base / "config.json", vocab_size="x"), "vocab_size=x, need an integer"),
         (lambda folder, base: change_config(base / "config.json", rope_parameters=None), "lacks rope_theta"),
         (lambda folder, base: change_config(base / "config.json", use_sliding_window=True), "sliding window"),
         (lambda folder, base: (base / "tokenizer.json").unlink(), "has no tokenizer.json"),
