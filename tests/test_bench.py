@@ -24,7 +24,8 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(attention, "CALLS", 1)
     monkeypatch.setattr(peers, "PROBED", 1)
     monkeypatch.setattr(peers, "CAP", 24)
-    monkeypatch.setattr(peers, "engines", lambda: ["eager"])
+    for part in (attention, peers):
+        monkeypatch.setattr(part, "can_compile", lambda: False)
     monkeypatch.setattr(resampling, "RESAMPLES", 2000)
     monkeypatch.setattr(resampling, "PROMPTS", 100)
     monkeypatch.setattr(roofline, "REPEATS", 1)
