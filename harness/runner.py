@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from harness.acceptance import Key
+from harness.bandwidth import bandwidth_gb_s
 from harness.clock import TimedModel, Timing
 from harness.errors import UserError
 from harness.hygiene import drift, settle
@@ -85,6 +86,7 @@ class Runner:
         try:
             if len(done) < plan.responses:
                 self._reserve()
+                self._folder.note(memory_gb_s=round(bandwidth_gb_s(self._timed.device), 1))
                 pace_s = self._warm_up()
                 missing = 1 - len(done) / plan.responses
                 observer.paced(pace_s * self._stop.max_new_tokens * len(plan.own_items) * plan.repetitions * missing)

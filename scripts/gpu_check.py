@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from harness.bench.bandwidth import bandwidth_gb_s
+from harness.bandwidth import bandwidth_gb_s
 from harness.building import find_model
 from harness.clock import TimedModel
 from harness.config import compose
@@ -128,9 +128,7 @@ def _check(name: str, sizes: Sequence[int], ends: float, bandwidth_gb_s: float) 
         equality[dtype] = _equality(model, None)
     points, left_out = _measure(model, sizes, ends)
     fit = _fit(points)
-    backbone = model.model.backbone
-    # The embedding table is looked up, not read.
-    read_bytes = (model.facts["parameters"] - backbone.model.embed_tokens.weight.numel()) * backbone.dtype.itemsize
+    read_bytes = model.facts["weight_bytes"]
     return {
         "parameters": model.facts["parameters"],
         "dtype": dtype,

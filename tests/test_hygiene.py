@@ -80,6 +80,7 @@ def test_a_cpu_warms_up_on_the_first_tokens_and_a_long_run_is_announced(tmp_path
     assert main([*RUN, *changed]) == 0
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["warmup_tokens"] == 32
+    assert manifest["memory_gb_s"] > 0.1
     assert {record.tokens for record in read_records(tmp_path / "out" / "records.jsonl")} == {200}
     assert "notice: up to 0 min at the pace of the warm-up" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.analysis.runs import Facts, Run
+from harness.analysis.runs import Facts, Reads, Run
 from harness.records import Record
 
 # SetDLM's native decoder has no verification order (E.6); it is shown beside left-to-right verification.
@@ -62,6 +62,7 @@ class Measured:
       facts: of the runs that the records come from; more than one where shards differ.
       folders: of these runs.
       config: of the schedule.
+      reads: what a forward pass has to read; None where no manifest says.
     """
 
     records: Mapping[tuple[str, int], Record]
@@ -69,6 +70,7 @@ class Measured:
     facts: frozenset[Facts]
     folders: Sequence[Path]
     config: Mapping[str, Any]
+    reads: Reads | None
 
     @property
     def prompts(self) -> int:
@@ -163,5 +165,6 @@ def _merged(what: str, parts: Sequence[_Part], schedule: str) -> tuple[Measured,
         facts=frozenset(facts for part in used for facts in part.run.facts),
         folders=[part.run.path for part in used],
         config=used[0].run.schedules.get(schedule, {}),
+        reads=used[0].run.reads,
     )
     return measured, notices

@@ -18,6 +18,7 @@ from harness.analysis.grid import NotMeasured
 from harness.analysis.iteration_figure import iteration_figure
 from harness.analysis.published import read_published
 from harness.analysis.ratio_figure import ratio_figure
+from harness.analysis.roofline_table import roofline
 from harness.analysis.study import Study
 from harness.analysis.table import Table
 from harness.analysis.time_figure import time_figure
@@ -81,6 +82,7 @@ def products(study: Study) -> Mapping[str, Product]:
         Product("trajectories", "greedy outputs that differ", trajectory_table),
         Product("divergences", "first differences between greedy outputs", divergence_table),
         Product("wall_percentiles", "spread of wall time per response", wall_table),
+        Product("roofline", "time of a forward pass beside the memory's limit", roofline),
         Product("comparison", "published values and ours", _comparison),
     ]
     for temperature in sorted(temperatures | {0.0}):

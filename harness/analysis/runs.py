@@ -38,6 +38,24 @@ class Facts(NamedTuple):
     prompts: str = ""
 
 
+class Reads(NamedTuple):
+    """What a forward pass has to read from memory, at least.
+
+    Attributes:
+      weight_bytes: of weights, by every pass.
+      cache_bytes: of each cached token.
+      memory_gb_s: what the device's memory delivers, in GB/s.
+    """
+
+    weight_bytes: float
+    cache_bytes: float
+    memory_gb_s: float
+
+    def ms(self, context: float) -> float:
+        """Milliseconds to read the weights and a cache of `context` tokens once."""
+        return 1000 * (self.weight_bytes + context * self.cache_bytes) / (self.memory_gb_s * 1e9)
+
+
 @dataclass(frozen=True)
 class Run:
     """One run folder.
@@ -48,6 +66,7 @@ class Run:
       max_new_tokens: the cap that responses had.
       adapter_mode: how an adapter's update was computed; empty for every row, as in F.2.
       schedules: each one's configuration.
+      reads: as measured when the run was last started; None where its manifest does not say.
       records: in the order in which they were written, skipped prompts included.
     """
 
@@ -58,6 +77,7 @@ class Run:
     adapter_mode: str
     schedules: Mapping[str, Mapping[str, Any]]
     started_at: str
+    reads: Reads | None
     records: Sequence[Record]
 
 
@@ -111,6 +131,7 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
             adapter_mode=_adapter_mode(config),
             schedules=config["schedules"],
             started_at=manifest["started_at"],
+            reads=_reads(sessions_of(manifest)),
             records=records,
         )
     except OSError as error:
@@ -141,6 +162,15 @@ def _family(target: str) -> str:
 def _adapter_mode(config: Mapping[str, Any]) -> str:
     mode = str(config.get("adapter_mode") or PAPER_ADAPTER_MODE)
     return "" if mode == PAPER_ADAPTER_MODE else mode
+
+
+def _reads(sessions: Sequence[Mapping[str, Any]]) -> Reads | None:
+    for session in reversed(sessions):
+        model = session.get("model") or {}
+        values = (model.get("weight_bytes"), model.get("cache_bytes"), session.get("memory_gb_s"))
+        if all(isinstance(value, int | float) and value > 0 for value in values):
+            return Reads(*values)
+    return None
 
 
 def _facts(config: Mapping[str, Any], session: Mapping[str, Any]) -> Facts:

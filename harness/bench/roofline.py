@@ -10,11 +10,13 @@ from time import perf_counter
 from torch import nn
 
 from harness.analysis.table import Column, Number, Table
-from harness.bench.bandwidth import bandwidth_gb_s
+from harness.bandwidth import bandwidth_gb_s
 from harness.bench.host import SCHEDULES
 from harness.bench.measuring import interleaved, load, prompts
 from harness.clock import TimedModel, stopwatch
+from harness.models.backbone import cache_bytes, weight_bytes
 from harness.models.language_model import LanguageModel
+from harness.models.placement import GB
 from harness.planning import Schedule
 from schedules import Greedy, Stop
 
@@ -55,7 +57,8 @@ def roofline_part(note: Callable[[], None]) -> Table:
             {name: partial(_split, model, watched, one, given) for name, one in SCHEDULES.items()}, REPEATS, note
         )
     context = len(given[0]) + CAP // 2
-    limit_ms = 1000 * _bytes_read(model, context) / 1e9 / bandwidth
+    read_bytes = weight_bytes(model.model.backbone) + context * cache_bytes(model.model.backbone)
+    limit_ms = 1000 * read_bytes / GB / bandwidth
     rows = []
     for name, schedule in SCHEDULES.items():
         total = median(plain[name])
@@ -77,14 +80,6 @@ def roofline_part(note: Callable[[], None]) -> Table:
             "activations, and starting all operations. Around it: inputs, verification, drafting."
         ],
     )
-
-
-def _bytes_read(model: LanguageModel, context: int) -> int:
-    backbone = model.model.backbone
-    config, itemsize = backbone.config, backbone.dtype.itemsize
-    weights = sum(parameter.numel() for parameter in backbone.parameters())
-    cached = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * context
-    return (weights + cached) * itemsize
 
 
 def _plain(model: LanguageModel, schedule: Schedule, given: Sequence[Sequence[int]], number: int) -> float:

@@ -115,8 +115,7 @@ def _announce(config: DictConfig, prepared: Plan, path: Path) -> None:
     lines = [
         f"{config.model.name} on {prepared.task.name}: {len(prepared.own_items)} prompts x "
         f"{prepared.repetitions} x {len(prepared.schedules)} schedules = {prepared.responses} responses",
-        f"schedules: {schedules}; temperature {config.temperature:g}, "
-        f"at most {prepared.max_new_tokens} new tokens",
+        f"schedules: {schedules}; temperature {config.temperature:g}, at most {prepared.max_new_tokens} new tokens",
         f"writing to {path}",
         *(f"notice: {notice}" for notice in prepared.data.notices),
     ]

@@ -24,6 +24,19 @@ def parameters_of(backbone: PreTrainedModel) -> int:
     return sum(parameter.numel() for parameter in backbone.parameters())
 
 
+def weight_bytes(backbone: PreTrainedModel) -> int:
+    """Bytes of weights that every forward pass reads: of embeddings that are no head as well, a few rows alone."""
+    embeddings, head = backbone.get_input_embeddings().weight, backbone.get_output_embeddings().weight
+    looked_up = 0 if embeddings is head else embeddings.numel()
+    return (parameters_of(backbone) - looked_up) * backbone.dtype.itemsize
+
+
+def cache_bytes(backbone: PreTrainedModel) -> int:
+    """Bytes of keys and values of one cached token."""
+    config = backbone.config
+    return 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * backbone.dtype.itemsize
+
+
 def fill_randomly(backbone: PreTrainedModel, where: Placement) -> None:
     """Gives every matrix independent normal entries, and every norm ones; the same on every call.
 

@@ -13,7 +13,14 @@ from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from harness.errors import UserError, unknown
-from harness.models.backbone import fill_randomly, finish, parameters_of, without_memory
+from harness.models.backbone import (
+    cache_bytes,
+    fill_randomly,
+    finish,
+    parameters_of,
+    weight_bytes,
+    without_memory,
+)
 from harness.models.language_model import LanguageModel
 from harness.models.placement import check_memory, for_random_weights, placement
 from harness.models.source import locate
@@ -96,6 +103,8 @@ class Loader(ABC):
         facts = {
             **origin,
             "parameters": parameters_of(self.backbone),
+            "weight_bytes": weight_bytes(self.backbone),
+            "cache_bytes": cache_bytes(self.backbone),
             "dtype": str(self._where.dtype).removeprefix("torch."),
             "device": str(self._where.device),
             "attention": self.backbone.config._attn_implementation,

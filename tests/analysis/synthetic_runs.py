@@ -115,8 +115,13 @@ def write_run(
     cap: int = 128,
     schedules: Mapping[str, Mapping[str, Any]] | None = None,
     started_at: str = "2026-01-01T00:00:00.000+00:00",
+    reads: tuple[int, int, float] | None = (1_000_000_000, 1_000_000, 100.0),
 ) -> Path:
-    """Writes a run folder as the runner would; gives its path."""
+    """Writes a run folder as the runner would; gives its path.
+
+    Args:
+      reads: bytes of weights and of a cached token, and GB/s of the memory; None for a manifest of before they were in.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     manifest = {
         "schema": 1,
@@ -127,7 +132,9 @@ def write_run(
             "temperature": records[0].temperature if records else 0.0,
         },
         "plan": {"prompts": [], "schedules": [], "repetitions": 1, "shard": None},
-        "model": {"dtype": dtype, "device": device, "attention": "sdpa"},
+        "model": {"dtype": dtype, "device": device, "attention": "sdpa"}
+        | ({"weight_bytes": reads[0], "cache_bytes": reads[1]} if reads else {}),
+        **({"memory_gb_s": reads[2]} if reads else {}),
         "data": {},
         "code": {"version": "0.1.0", "commit": commit, "changed": False},
         "machine": {"system": "Linux", "processor": processor},

@@ -60,7 +60,7 @@ def test_one_methods_records_make_what_they_can_and_the_rest_says_what_is_missin
     assert "not run" in capsys.readouterr().out
     assert report.main([str(tmp_path / "runs"), f"out={tmp_path / 'report.html'}"]) == 0
     page = (tmp_path / "report.html").read_text()
-    assert "table12" in page and schedule in page
+    assert {"table12", schedule} <= set(re.findall(r"\w+", page))
 
 
 def test_tables_have_the_same_bytes_each_time(runs, tmp_path):

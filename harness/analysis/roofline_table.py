@@ -1,0 +1,59 @@
+"""How far a forward pass is from what the memory's bandwidth would allow, for every method of every cell.
+
+At batch size 1 a pass reads all weights for a few rows. An A100 would read 8B in bfloat16 in about 8 ms, where the
+paper's calls take about 28 (table 5). `python -m harness bench roofline` says which parts of a pass the rest goes to.
+"""
+
+from collections.abc import Sequence
+
+from harness.analysis.appearance import look, methods_in_order, model_label, task_label
+from harness.analysis.grid import NotMeasured, provenance
+from harness.analysis.study import Study
+from harness.analysis.table import Column, Entry, Number, Table
+
+
+def roofline(study: Study) -> Table:
+    """Time per NFE, its model and host shares, and the limit."""
+    settings = [s for s in study.main if any(one.reads for one in s.measured.values())]
+    if not settings:
+        raise NotMeasured("no records whose manifest says what the device's memory delivers")
+    rows: list[Sequence[Entry]] = []
+    for setting in settings:
+        for method in methods_in_order(setting.methods):
+            reads = setting.measured[method].reads
+            # Half of the response is there at its middle call.
+            totals = (setting.total("prompt_tokens", method), setting.total("tokens", method) / 2)
+            context = sum(totals) / setting.responses
+            limit_ms = reads and reads.ms(context)
+            wall_ms = 1000 * setting.value("time_per_nfe_s", method)
+            model_ms = 1000 * setting.value("model_per_nfe_s", method)
+            rows.append(
+                (
+                    model_label(setting.key.model),
+                    task_label(setting.key.task),
+                    f"{setting.key.temperature:g}",
+                    look(method.schedule).label,
+                    Number(method.width or None),
+                    Number(setting.total("rows", method) / setting.total("nfe", method), 1),
+                    Number(wall_ms, 2),
+                    Number(wall_ms - model_ms, 2),
+                    Number(model_ms, 2),
+                    Number(limit_ms, 3),
+                    Number(limit_ms and model_ms / limit_ms, 1),
+                    Number(reads and reads.memory_gb_s, 1),
+                )
+            )
+    names = ("Model", "Task", "T", "Method", "W", "Rows/NFE", "Time/NFE (ms)", "Host (ms)", "Model (ms)", "Limit (ms)")
+    return Table(
+        name="roofline",
+        title="Time of a forward pass beside the limit of the memory's bandwidth",
+        columns=[*(Column(name) for name in (*names, "Model / limit")), Column("Memory (GB/s)", is_detail=True)],
+        rows=rows,
+        notes=[
+            "Limit: all weights, and the cache at the middle of the response, read once at the bandwidth of copying, "
+            "measured when the run was started. Models that fit a processor's caches may be faster. The prompt's call "
+            "is one of those averaged.",
+            provenance(settings),
+        ],
+        grouped_by=3,
+    )
