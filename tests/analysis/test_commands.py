@@ -49,11 +49,11 @@ def test_one_methods_records_make_what_they_can_and_the_rest_says_what_is_missin
     write_run(tmp_path / "runs" / "one", responses(schedule, 6, tokens=40))
     assert figures.main([str(tmp_path / "runs"), f"out={tmp_path / 'out'}"]) == 0
     out, err = capsys.readouterr()
-    reasons = dict(re.findall(r"^missing: (\w+): (.+)$", err, re.MULTILINE))
-    assert {"figure3", "figure4", "table12"} <= set(reasons)
-    assert "linear" in reasons["table12"]
+    reasons = dict(re.findall(r"^missing: (\w+) \(.+?\): (.+)$", err, re.MULTILINE))
+    assert {"figure3", "figure4", "figure5", "table12"} <= set(reasons)
+    assert "Linear-SS" in reasons["table12"]
     made = {path.stem for path in (tmp_path / "out").iterdir()} - {"index"}
-    assert {"figure1", "figure5", "table02", "table06", "wall_percentiles", "comparison"} <= made
+    assert {"figure1", "table02", "table06", "roofline", "wall_percentiles", "comparison"} <= made
     assert made | set(reasons) == set(products(read_study([tmp_path / "runs"])))
     assert made == {Path(line).stem for line in out.splitlines()} - {"index"}
     assert compare.main([str(tmp_path / "runs")]) == 0
