@@ -39,7 +39,7 @@ def rows(path):
         return {row[0]: row[1:] for row in csv.reader(file)}
 
 
-@pytest.mark.parametrize("part", bench.PARTS)
+@pytest.mark.parametrize("part", sorted(bench.PARTS.keys() - {"growth"}))
 def test_every_part_notes_as_many_measurements_as_it_announces(part, tmp_path):
     noted = []
     tables = bench.PARTS[part].measure(2, lambda: noted.append(1), tmp_path)
@@ -51,6 +51,8 @@ def test_every_part_notes_as_many_measurements_as_it_announces(part, tmp_path):
 
 def test_tables_and_figure_are_written(tmp_path, capsys):
     assert main(["bench", "growth", "resampling", "out=here"]) == 0
+    announced = growth.steps() + resampling.steps()
+    assert f"{announced}/{announced}" in capsys.readouterr().err.splitlines()[-1]
     written = {path.name for path in (tmp_path / "here").iterdir()}
     assert written == {
         "bench.md",
@@ -61,7 +63,6 @@ def test_tables_and_figure_are_written(tmp_path, capsys):
         "growth.png",
         "growth.pdf",
     }
-    assert "Time of an iteration by width" in capsys.readouterr().out
     assert rows(tmp_path / "here/width.csv")["quadratic"][2] == "-"  # never as wide as 31
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.command_line import main
 
-IN_CI, NIGHTLY = 100, 1000  # cases of each of the two tests
+IN_CI, NIGHTLY = 70, 1000  # cases of each of the two tests
 
 QUICK = [
     *("run", "model=tiny_nemotron", "model.device=cpu", "task=gsm8k", "warmups=0", "drift_prompts=0"),

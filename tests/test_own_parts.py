@@ -1,10 +1,7 @@
 """The code of the READMEs: files are written as they stand there, and their commands run, outside the repository."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,16 +31,6 @@ def write_files(text: str, folder: Path) -> None:
             path.write_text(block[named.end() :])
 
 
-def run(command: str, folder: Path, *more: str) -> subprocess.CompletedProcess:
-    """Runs a README's command line in a folder that is not the repository."""
-    words = shlex.split(command)
-    assert words[:3] == ["python", "-m", "harness"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, *words[1:], *more], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.fixture(scope="module")
 def own(tmp_path_factory) -> Path:
     """A folder with all files of the guide."""
@@ -62,18 +49,20 @@ def own(tmp_path_factory) -> Path:
         (4, ["linear", "packed", "quadratic"]),
     ],
 )
-def test_own_parts_of_the_guide_run_and_are_compared(own, number, schedules):
-    command = blocks(GUIDE.read_text(), "bash")[number]
+def test_own_parts_of_the_guide_run_and_are_compared(own, monkeypatch, capsys, number, schedules):
+    words = shlex.split(blocks(GUIDE.read_text(), "bash")[number])
+    assert words[:3] == ["python", "-m", "harness"]
+    monkeypatch.chdir(own)
+    monkeypatch.syspath_prepend(str(own))
     more = [word for word in FAST if number < 4 or not word.startswith("model.")]
-    done = run(command, own, *more, f"run_dir=run{number}")
-    assert done.returncode == 0, done.stderr
+    assert main([*words[3:], *more, f"run_dir=run{number}"]) == 0
     records = list(read_records(own / f"run{number}" / "records.jsonl"))
     assert list(dict.fromkeys(record.schedule for record in records)) == schedules
     by_prompt = {}
     for record in records:
         by_prompt.setdefault(record.prompt_id, set()).add(tuple(record.token_ids))
     assert all(len(outputs) == 1 for outputs in by_prompt.values())
-    assert "identical token ids across schedules" in done.stdout
+    assert "identical token ids across schedules" in capsys.readouterr().out
 
 
 def test_the_guide_has_no_command_that_is_not_run():

@@ -44,9 +44,8 @@ def test_everything_that_can_be_made_is_made_and_the_rest_is_named(runs, tmp_pat
     assert made == {line.rsplit("/", 1)[-1] for line in out.splitlines()}
 
 
-@pytest.mark.parametrize("schedule", ["packed", "autoregressive"])
-def test_one_methods_records_make_what_they_can_and_the_rest_says_what_is_missing(tmp_path, capsys, schedule):
-    write_run(tmp_path / "runs" / "one", responses(schedule, 6, tokens=40))
+def test_one_methods_records_make_what_they_can_and_the_rest_says_what_is_missing(tmp_path, capsys):
+    write_run(tmp_path / "runs" / "one", responses("packed", 6, tokens=40))
     assert figures.main([str(tmp_path / "runs"), f"out={tmp_path / 'out'}"]) == 0
     out, err = capsys.readouterr()
     reasons = dict(re.findall(r"^missing: (\w+) \(.+?\): (.+)$", err, re.MULTILINE))
@@ -60,7 +59,7 @@ def test_one_methods_records_make_what_they_can_and_the_rest_says_what_is_missin
     assert "not run" in capsys.readouterr().out
     assert report.main([str(tmp_path / "runs"), f"out={tmp_path / 'report.html'}"]) == 0
     page = (tmp_path / "report.html").read_text()
-    assert {"table12", schedule} <= set(re.findall(r"\w+", page))
+    assert {"table12", "packed"} <= set(re.findall(r"\w+", page))
 
 
 def test_tables_have_the_same_bytes_each_time(runs, tmp_path):

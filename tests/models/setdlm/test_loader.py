@@ -246,7 +246,7 @@ def test_impossible_settings_are_refused(folder, changes, said):
         ),
         (lambda folder, base: change_config(base / "config.json", head_dim=None), "lacks head_dim"),
         (lambda folder, base: change_config(base / "config.json", head_dim="x"), "describes no network"),
-        (lambda folder, base: change_config(base / "config.json", num_hidden_layers="two"), "describes no network"),
+        (lambda folder, base: change_config(base / "config.json", num_attention_heads="two"), "describes no network"),
         (lambda folder, base: change_config(base / "config.json", hidden_size=[32]), "describes no network"),
         (lambda folder, base: change_config(base / "config.json", hidden_act="sharp"), "describes no network"),
         (lambda folder, base: change_config(base / "config.json", rope_parameters=[1]), "has rope_parameters="),
