@@ -149,14 +149,15 @@ def _record(line: bytes, place: str, is_compact: bool = False) -> Record:
                 f"{place} was changed or damaged, its checksum does not match. "
                 "Take it out; the run, started again, decodes that response anew."
             )
+        if is_compact:
+            # Before they are checked: an array is made of integers alone.
+            values |= {name: array(INTEGERS, values[name]) for name in LISTS if isinstance(values[name], list)}
         known = {name: values[name] for name in _kinds() if name in values}
         wrong = [name for name, value in known.items() if not _kinds()[name](value)]
         if wrong:
             raise UserError(f"{place} is no record: {wrong[0]} is {str(known[wrong[0]])[:40]!r}.")
-        if is_compact:
-            known |= {name: array(INTEGERS, known[name]) for name in LISTS}
         return Record(**known)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UserError(f"{place} is no record ({error!r}).") from None
 
 
@@ -199,7 +200,7 @@ KINDS: Mapping[Any, Callable[[Any], bool]] = {
     str | None: lambda value: value is None or _is_text(value),
     int | None: lambda value: value is None or _is_count(value),
     float | None: lambda value: value is None or _is_number(value),
-    Sequence[int]: lambda value: isinstance(value, list) and _is_integers(value),
+    Sequence[int]: lambda value: isinstance(value, array) or (isinstance(value, list) and _is_integers(value)),
     Mapping[str, Any] | None: _is_verdict,
 }
 
