@@ -1,11 +1,13 @@
 """Engines: the same tokens however a forward pass is executed."""
 
+import json
 import shutil
 
 import pytest
 import torch
 
 from harness.building import build_model
+from harness.command_line import main
 from harness.config import compose
 from harness.errors import UserError
 from harness.models.cache import KeyValueCache
@@ -108,6 +110,20 @@ def test_recorded_graphs_give_the_same_tokens(schedule):
 def test_engines_that_are_not_to_be_had_are_refused(name, said):
     with pytest.raises(UserError, match=said):
         build_engine(name, torch.device("cpu"))
+
+
+def test_a_family_that_has_no_engines_refuses_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "model=tiny_setdlm", "engine=compiled", "limit=1"]) == 2
+    assert "error: engine=compiled: tiny_setdlm has no such choice" in capsys.readouterr().err
+
+
+def test_the_engine_of_a_run_stands_in_its_manifest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harness.models.engine.Compiled", Eager)
+    few = ["limit=1", "warmups=0", "drift_prompts=0", "task.max_new_tokens=4", "model.device=cpu", "run_dir=out"]
+    assert main(["run", "engine=compiled", *few]) == 0
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["config"]["engine"] == "compiled"
 
 
 def test_a_cache_of_fixed_shape_writes_where_it_is_told_and_gives_everything():
