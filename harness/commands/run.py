@@ -77,8 +77,7 @@ def run(config: DictConfig) -> Path:
         raise UserError("experiment: its cells are runs of their own; --dry-run shows a command for each.")
     for key, plain in CHOICES.items():
         if config.model.get(key, plain) != config[key]:
-            way_out = "null" if plain is None else plain
-            raise UserError(f"{key}={config[key]}: {config.model.name} has no such choice. Use {key}={way_out}.")
+            raise UserError(f"{key}={config[key]}: {config.model.name} has no such choice. Use {key}={plain}.")
     loader = find_model(config.model)
     prepared = build_plan(config)
     if config.samples < 0:
