@@ -32,7 +32,7 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	@echo "== running the tests"
-	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not gpu"
 
 test-slow: $(STAMP)
 	@echo "== running the slow tests"

@@ -6,7 +6,7 @@ The number of accepted tokens is given (`schedules.GivenCounts`), so that all do
 import itertools
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -115,19 +115,19 @@ def measure(note: Callable[[], None]) -> Growth:
 
 def tables(growth: Growth) -> Sequence[Table]:
     """What `measure` found."""
-    context = Table(
-        name="context",
-        title="Time of an iteration by context, W = 7",
-        columns=[Column("schedule"), *(Column(f"{size:,} tokens") for size in CONTEXTS), Column("last / first")],
-        rows=_rows(growth.by_context, CONTEXTS),
-        notes=["Milliseconds, medians of interleaved responses; the number of accepted tokens is given."],
+    context = _growing(
+        "context",
+        "Time of an iteration by context, W = 7",
+        {size: f"{size:,} tokens" for size in CONTEXTS},
+        growth.by_context,
+        "Milliseconds, medians of interleaved responses; the number of accepted tokens is given.",
     )
-    width = Table(
-        name="width",
-        title="Time of an iteration by width",
-        columns=[Column("schedule"), *(Column(f"W = {size}") for size in WIDTHS), Column("last / first")],
-        rows=_rows(growth.by_width, WIDTHS),
-        notes=["Milliseconds. Linear's iteration is two calls. Quadratic's rows grow with the square of W."],
+    width = _growing(
+        "width",
+        "Time of an iteration by width",
+        {size: f"W = {size}" for size in WIDTHS},
+        growth.by_width,
+        "Milliseconds. Linear's iteration is two calls. Quadratic's rows grow with the square of W.",
     )
     output = Table(
         name="output",
@@ -207,14 +207,18 @@ def _iterations(model: LanguageModel, schedule: Schedule, context: int, tokens: 
     return [1000 * (after - before) for before, after in itertools.pairwise(firsts)]
 
 
-def _rows(points: Sequence[tuple[str, int, float]], sizes: Sequence[int]) -> list[tuple]:
-    by_place = {(name, size): ms for name, size, ms in points}
+def _growing(
+    name: str, title: str, sizes: Mapping[int, str], points: Sequence[tuple[str, int, float]], note: str
+) -> Table:
+    """A row for each schedule: milliseconds at each size, and the last over the first."""
+    by_place = {(schedule, size): ms for schedule, size, ms in points}
     rows = []
-    for name in dict.fromkeys(name for name, _, _ in points):
-        values = [by_place.get((name, size)) for size in sizes]
+    for schedule in dict.fromkeys(schedule for schedule, _, _ in points):
+        values = [by_place.get((schedule, size)) for size in sizes]
         last = values[-1] / values[0] if values[-1] is not None else None
-        rows.append((name, *(Number(value, 2) for value in values), Number(last, 2)))
-    return rows
+        rows.append((schedule, *(Number(value, 2) for value in values), Number(last, 2)))
+    columns = [Column("schedule"), *map(Column, sizes.values()), Column("last / first")]
+    return Table(name=name, title=title, columns=columns, rows=rows, notes=[note])
 
 
 def _peak_mib() -> float:
