@@ -115,7 +115,7 @@ class _Watched:
         self._watch("backbone", self._backbone.get_input_embeddings(), self._backbone.lm_head)
         self._watch("lm_head", self._backbone.lm_head)
         for layer in self._backbone.model.layers:
-            self._watch("self_attn", layer.self_attn)
+            self._watch("self_attn", layer.self_attn.q_proj, layer.self_attn.o_proj)
             for part in (
                 layer.self_attn.q_proj,
                 layer.self_attn.k_proj,

@@ -1,4 +1,4 @@
-"""Forward passes through the layers alone: what the backbone itself gives, bit by bit."""
+"""Forward passes through a backbone's modules: what the backbone itself gives, bit by bit."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from tests.models.setdlm.builders import random_backbone as random_setdlm_backbo
 
 @pytest.mark.parametrize("build", [random_backbone, random_setdlm_backbone], ids=["nemotron", "setdlm"])
 @torch.inference_mode()
-def test_layers_one_after_the_other_give_the_backbones_own_logits(build):
+def test_modules_one_after_the_other_give_the_backbones_own_logits(build):
     backbone = build(3)
     config = backbone.config
     tokens = torch.tensor([[3, 1, 4, 1, 5, 9, 2]])

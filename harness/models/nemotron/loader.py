@@ -12,7 +12,6 @@ from typing import Any
 from transformers import Ministral3Config, Ministral3ForCausalLM, PreTrainedTokenizerFast
 
 from harness.errors import UserError
-from harness.models.attention import ATTENTION
 from harness.models.backbone import check_token_ids, with_fields
 from harness.models.checkpoint import load_strictly, read_config, sha256
 from harness.models.engine import build_engine
@@ -86,7 +85,7 @@ class NemotronLoader(Loader):
 
     def _build(self) -> Ministral3ForCausalLM:
         fields = {field: self._config[field] for field in BACKBONE_FIELDS}
-        return Ministral3ForCausalLM(Ministral3Config(**fields, pad_token_id=None, attn_implementation=ATTENTION))
+        return Ministral3ForCausalLM(Ministral3Config(**fields, pad_token_id=None, attn_implementation="sdpa"))
 
     def _read_tokenizer(self) -> PreTrainedTokenizerFast:
         ids = (self._config["vocab_size"], self._config["mask_token_id"], self._config["bos_token_id"])

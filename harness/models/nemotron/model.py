@@ -1,6 +1,6 @@
 """The Nemotron family as schedules see it: calls in, logits out, on a stock Ministral3 backbone.
 
-Its layers are called with explicit 4D boolean masks, position ids and our cache.
+Its modules are called with explicit 4D boolean masks, position ids and our cache (`harness.models.forward`).
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import Ministral3ForCausalLM
 
-from harness.models.attention import check_attention
 from harness.models.cache import KeyValueCache
 from harness.models.engine import Eager, Engine, bucket
 from harness.models.forward import Rows
@@ -54,15 +53,11 @@ class NemotronModel:
         """Takes over a backbone.
 
         Args:
-          backbone: on its device, with SDPA attention.
+          backbone: on its device.
           mask_id: token id of MASK.
           adapter: the proposal-only adapter that wraps this backbone's projections.
           engine: executes forward passes; eager by default.
-
-        Raises:
-          ValueError: the backbone was built for another attention backend.
         """
-        check_attention(backbone)
         config = backbone.config
         self.backbone = backbone.eval()
         self.mask_id = mask_id

@@ -14,7 +14,6 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from harness.errors import UserError
-from harness.models.attention import ATTENTION
 from harness.models.backbone import check_token_ids, with_fields
 from harness.models.checkpoint import load_strictly, read_config, sha256
 from harness.models.language_model import LanguageModel
@@ -145,7 +144,7 @@ def _translated(base: Mapping[str, Any], where: str | Path) -> dict[str, Any]:
         "bos_token_id": None,
         "eos_token_id": None,
         "pad_token_id": None,
-        "attn_implementation": ATTENTION,
+        "attn_implementation": "sdpa",
     }
 
 

@@ -149,10 +149,3 @@ def test_the_next_response_starts_from_nothing():
     model.begin(PROMPT, 10)
     again = model.evaluate(call)
     assert torch.equal(first.verifier, again.verifier)
-
-
-def test_eager_attention_is_refused():
-    backbone = random_backbone(9)
-    backbone.set_attn_implementation("eager")
-    with pytest.raises(ValueError, match="attention backend: got eager"):
-        NemotronModel(backbone, MASK_ID)

@@ -271,10 +271,3 @@ def test_more_tokens_than_were_verified_are_refused():
     model.evaluate(draft_call([1]))
     with pytest.raises(ValueError, match="no call that verified"):
         model.commit(torch.tensor([9]))
-
-
-def test_eager_attention_is_refused():
-    backbone = random_backbone(0)
-    backbone.set_attn_implementation("eager")
-    with pytest.raises(ValueError, match="attention backend: got eager"):
-        SetDlmModel(backbone, MASK_ID)
