@@ -145,7 +145,7 @@ def test_the_embedded_adapter_keeps_greedy_tokens_and_lengthens_drafts(tiny):
     adapted, base = tiny
     iterations = {"adapted": 0, "base": 0}
     tokens = 0
-    for item in ToySource("toy_math", 24).read().items:
+    for item in ToySource("toy_math", 12).read().items:
         prompt = base.encode(item.fields["prompt"])
         stop = Stop(100, base.eos_ids)
         for schedule in (Linear(15), Packed(15), Quadratic(7)):
