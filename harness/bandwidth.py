@@ -4,7 +4,7 @@ from functools import cache
 
 import torch
 
-from harness.clock import stopwatch
+from harness.clock import stopwatch, synchronize
 from harness.models.placement import GB
 
 SIZE = 1 << 28  # bytes, far more than any cache holds
@@ -19,8 +19,7 @@ def bandwidth_gb_s(device: torch.device) -> float:
 
     def copy() -> None:
         target.copy_(source)
-        if device.type != "cpu":
-            torch.accelerator.synchronize(device)
+        synchronize(device)
 
     copy()
     return 2 * SIZE / GB / min(stopwatch(copy)[1] for _ in range(REPEATS))

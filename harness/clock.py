@@ -43,6 +43,12 @@ def stopwatch(work: Callable[[], T]) -> tuple[T, float]:
     return result, time.perf_counter() - began
 
 
+def synchronize(device: torch.device) -> None:
+    """Waits until `device` has done what it was asked for; a CPU always has."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+
+
 class TimedModel:
     """A model whose forward passes are timed: by device events on an accelerator, else by the host's clock."""
 
@@ -90,15 +96,11 @@ class TimedModel:
         counts_memory = self.device.type == "cuda"
         if counts_memory:
             torch.cuda.reset_peak_memory_stats(self.device)
-        self._synchronize()
+        synchronize(self.device)
         began = time.perf_counter()
         result = work()
-        self._synchronize()
+        synchronize(self.device)
         wall_s = time.perf_counter() - began
         on_device_s = [before.elapsed_time(after) / 1000 for before, after in self._events]
         memory_bytes = torch.cuda.max_memory_allocated(self.device) if counts_memory else None
         return result, Timing(wall_s, self._calls_s or on_device_s, memory_bytes)
-
-    def _synchronize(self) -> None:
-        if not self._on_host:
-            torch.accelerator.synchronize(self.device)

@@ -9,11 +9,6 @@ import torch
 torch.set_num_threads(1)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sweeps first: they wait for processes of their own, and as the last ones they would wait alone."""
-    items.sort(key=lambda item: item.path.name != "test_sweeps.py")
-
-
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder with the real data sets' files; tests that need it are skipped without it."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from harness.analysis.appearance import look, methods_in_order, model_label, task_label
 from harness.analysis.cells import Method
 from harness.analysis.cost import CALLS, Cost, cost
-from harness.analysis.grid import NotMeasured, provenance
+from harness.analysis.grid import NotMeasured, place_of, provenance
 from harness.analysis.iterations import recorded
 from harness.analysis.settings import Setting
 from harness.analysis.study import AdapterPair, Study
@@ -58,10 +58,7 @@ def table2_measured(study: Study) -> Table:
             measured = recorded(setting, method)
             rows.append(
                 (
-                    model_label(setting.key.model),
-                    task_label(setting.key.task),
-                    f"{setting.key.temperature:g}",
-                    look(method.schedule).label,
+                    *place_of(setting, method),
                     Number(method.width or None),
                     Number(CALLS.get(method.schedule)),
                     Number(measured and measured.calls, 3),
@@ -99,10 +96,7 @@ def table3(study: Study) -> Table:
             accuracy = setting.value("accuracy", method)
             rows.append(
                 (
-                    model_label(setting.key.model),
-                    task_label(setting.key.task),
-                    f"{setting.key.temperature:g}",
-                    look(method.schedule).label,
+                    *place_of(setting, method),
                     Number(method.width + 1),
                     Number(formula.rows_per_call if formula else None),
                     Number(len(setting.prompt_ids)),

@@ -6,8 +6,17 @@ Also the line under each of them that says on what and from how much it was made
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from harness.analysis.appearance import TASKS, in_order, models_in_order, tasks_in_order
+from harness.analysis.appearance import (
+    TASKS,
+    in_order,
+    look,
+    model_label,
+    models_in_order,
+    task_label,
+    tasks_in_order,
+)
 from harness.analysis.bootstrap import RESAMPLES
+from harness.analysis.cells import Method
 from harness.analysis.settings import Setting
 
 INTERVALS = f"95 % percentile intervals from {RESAMPLES:,} paired bootstrap resamples over prompts"
@@ -54,6 +63,12 @@ def grid(settings: Iterable[Setting]) -> Sequence[Place]:
 def schedules_of(settings: Iterable[Setting]) -> Sequence[str]:
     """All schedules that any of the settings has, in the order in which they are shown."""
     return in_order(method.schedule for setting in settings for method in setting.methods)
+
+
+def place_of(setting: Setting, method: Method) -> tuple[str, str, str, str]:
+    """The first cells of a method's row: model, task, temperature, method."""
+    key = setting.key
+    return model_label(key.model), task_label(key.task), f"{key.temperature:g}", look(method.schedule).label
 
 
 def provenance(settings: Iterable[Setting]) -> str:

@@ -6,8 +6,8 @@ paper's calls take about 28 (table 5). `python -m harness bench roofline` says w
 
 from collections.abc import Sequence
 
-from harness.analysis.appearance import look, methods_in_order, model_label, task_label
-from harness.analysis.grid import NotMeasured, provenance
+from harness.analysis.appearance import methods_in_order
+from harness.analysis.grid import NotMeasured, place_of, provenance
 from harness.analysis.study import Study
 from harness.analysis.table import Column, Entry, Number, Table
 
@@ -29,10 +29,7 @@ def roofline(study: Study) -> Table:
             model_ms = 1000 * setting.value("model_per_nfe_s", method)
             rows.append(
                 (
-                    model_label(setting.key.model),
-                    task_label(setting.key.task),
-                    f"{setting.key.temperature:g}",
-                    look(method.schedule).label,
+                    *place_of(setting, method),
                     Number(method.width or None),
                     Number(setting.total("rows", method) / setting.total("nfe", method), 1),
                     Number(wall_ms, 2),

@@ -9,6 +9,7 @@ from time import perf_counter
 
 from torch import nn
 
+from harness.analysis.runs import Reads
 from harness.analysis.table import Column, Number, Table
 from harness.bandwidth import bandwidth_gb_s
 from harness.bench.host import SCHEDULES
@@ -16,7 +17,6 @@ from harness.bench.measuring import interleaved, load, prompts
 from harness.clock import TimedModel, stopwatch
 from harness.models.backbone import cache_bytes, weight_bytes
 from harness.models.language_model import LanguageModel
-from harness.models.placement import GB
 from harness.planning import Schedule
 from schedules import Greedy, Stop
 
@@ -57,8 +57,8 @@ def roofline_part(note: Callable[[], None]) -> Table:
             {name: partial(_split, model, watched, one, given) for name, one in SCHEDULES.items()}, REPEATS, note
         )
     context = len(given[0]) + CAP // 2
-    read_bytes = weight_bytes(model.model.backbone) + context * cache_bytes(model.model.backbone)
-    limit_ms = 1000 * read_bytes / GB / bandwidth
+    backbone = model.model.backbone
+    limit_ms = Reads(weight_bytes(backbone), cache_bytes(backbone), bandwidth).ms(context)
     rows = []
     for name, schedule in SCHEDULES.items():
         total = median(plain[name])
