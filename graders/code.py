@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graders.execution import Limits, execute
-from graders.extraction import extract
-from graders.reference import CodeReference
+from graders.programs.execution import Limits, execute
+from graders.programs.extraction import extract
+from graders.programs.reference import CodeReference
 from graders.verdict import Verdict
 
 

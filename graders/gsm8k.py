@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from graders.boxed import last_boxed
-from graders.numbers import WINDOW, final_numeral, value
-from graders.symbolic import SecondOpinions
+from graders.math.boxed import last_boxed
+from graders.math.numbers import WINDOW, final_numeral, value
+from graders.math.symbolic import SecondOpinions
 from graders.verdict import Verdict
 
 SETDLM_STOPS = ("Question:", "</s>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>")

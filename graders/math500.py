@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graders.boxed import last_boxed
-from graders.latex import canonical
-from graders.symbolic import SecondOpinions
+from graders.math.boxed import last_boxed
+from graders.math.latex import canonical
+from graders.math.symbolic import SecondOpinions
 from graders.verdict import Verdict
 
 
 class Math500:
-    """Exact match of the last boxed answer after the normalization of `graders.latex`; only a box counts."""
+    """Exact match of the last boxed answer after the normalization of `graders.math.latex`; only a box counts."""
 
     def __init__(self) -> None:
         self.opinions = SecondOpinions()

@@ -9,7 +9,7 @@ print(response.text, response.nfe, response.trace)
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.notebook import TextResponse, decode, load
+    from harness.api import TextResponse, decode, load
 
 __all__ = ["TextResponse", "decode", "load"]
 
@@ -17,7 +17,7 @@ __all__ = ["TextResponse", "decode", "load"]
 def __getattr__(name: str) -> Any:
     # Imported on first use: `import harness` and `--help` must not wait for torch.
     if name in __all__:
-        from harness import notebook
+        from harness import api as notebook
 
         return getattr(notebook, name)
     raise AttributeError(f"module {__name__} has no attribute {name}")

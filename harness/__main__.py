@@ -2,6 +2,6 @@
 
 import sys
 
-from harness.command_line import main
+from harness.cli.main import main
 
 sys.exit(main(sys.argv[1:]))

@@ -9,15 +9,15 @@ from schedules.acceptance import UnsoundLogits
 from schedules.autoregressive import Autoregressive
 from schedules.call import Call, Draft, Model, Output, Proposals
 from schedules.decoding import Decoding
-from schedules.distributions import Truncation
-from schedules.given_counts import GivenCounts
+from schedules.distributions import SamplingParams
 from schedules.greedy import Greedy
 from schedules.linear import Linear
 from schedules.native import Native
 from schedules.one_call import Branches, OneCall, Packed, Quadratic
 from schedules.order import Confidence, LeftToRight, Random
 from schedules.response import Iteration, Response, Stop
-from schedules.sampling import Sampling, Seeded
+from schedules.sampling import Sampling, SeededChoices
+from schedules.synthetic_acceptance import SyntheticAcceptance
 
 __all__ = [
     "Autoregressive",
@@ -26,7 +26,6 @@ __all__ = [
     "Confidence",
     "Decoding",
     "Draft",
-    "GivenCounts",
     "Greedy",
     "Iteration",
     "LeftToRight",
@@ -41,8 +40,9 @@ __all__ = [
     "Random",
     "Response",
     "Sampling",
-    "Seeded",
+    "SamplingParams",
+    "SeededChoices",
     "Stop",
-    "Truncation",
+    "SyntheticAcceptance",
     "UnsoundLogits",
 ]

@@ -63,7 +63,7 @@ class Distributions:
 
 
 @dataclass(frozen=True)
-class Truncation:
+class SamplingParams:
     """From logits to distributions: temperature, then top-k, then top-p on what top-k left.
 
     Attributes:

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from schedules.acceptance import Accepted, all_finite, emitted
 from schedules.call import Draft
-from schedules.distributions import Distributions, Truncation
+from schedules.distributions import Distributions, SamplingParams
 
 
-class Chance(Protocol):
+class RandomChoices(Protocol):
     """The two kinds of random choice that sampling makes."""
 
     def accepts(self, probabilities: Tensor) -> Tensor:
@@ -25,7 +25,7 @@ class Chance(Protocol):
         """One entry a row, in proportion to `weights`, float32 [n, m] >= 0 -> int64 [n]."""
 
 
-class Seeded:
+class SeededChoices:
     """Chance from one `torch.Generator`, which lives on the model's device."""
 
     def __init__(self, seed: int, device: torch.device):
@@ -46,7 +46,7 @@ class Sampling:
 
     is_greedy = False
 
-    def __init__(self, truncation: Truncation, chance: Chance):
+    def __init__(self, truncation: SamplingParams, chance: RandomChoices):
         self._truncation = truncation
         self._chance = chance
 

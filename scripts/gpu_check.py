@@ -21,15 +21,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from harness.bandwidth import bandwidth_gb_s
-from harness.building import find_model
-from harness.clock import TimedModel
-from harness.config import compose
-from harness.machine import description
-from harness.manifest import code_version, now
+from harness.config.compose import compose
 from harness.models.language_model import LanguageModel
-from harness.models.placement import GB, device_label, memory_of, placement
-from schedules import Call, Draft, GivenCounts, Greedy, Linear, Packed, Quadratic, Stop
+from harness.models.loading.placement import placement
+from harness.records.manifest import code_version, now
+from harness.running.build import find_model
+from harness.system.bandwidth import bandwidth_gb_s
+from harness.system.clock import TimedModel
+from harness.system.device import GB, device_label, memory_of
+from harness.system.machine import description
+from schedules import Call, Draft, Greedy, Linear, Packed, Quadratic, Stop, SyntheticAcceptance
 
 SCHEDULES = {"linear": Linear, "packed": Packed, "quadratic": Quadratic}
 PAPER_SIZES = {"linear": 32, "packed": 32, "quadratic": 8}  # section 4.1
@@ -198,7 +199,9 @@ def _measure(model: LanguageModel, sizes: Sequence[int], ends: float) -> tuple[l
 def _sample(timed: TimedModel, prompt: Sequence[int], schedule: Any) -> tuple[float, float, float, int | None]:
     """Rows, model ms and wall ms a call, and peak memory, of one response."""
     stop = Stop(1 + ACCEPTED * ITERATIONS, frozenset())
-    response, timing = timed.time(lambda: schedule.decode(timed, prompt, GivenCounts(Greedy(), [ACCEPTED]), stop))
+    response, timing = timed.time(
+        lambda: schedule.decode(timed, prompt, SyntheticAcceptance(Greedy(), [ACCEPTED]), stop)
+    )
     calls = response.nfe
     return response.rows / calls, 1000 * timing.model_s / calls, 1000 * timing.wall_s / calls, timing.memory_bytes
 

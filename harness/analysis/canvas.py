@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from harness.analysis.appearance import look
+from harness.analysis.style import look
 
 T = TypeVar("T")
 

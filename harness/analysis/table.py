@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.analysis.bootstrap import Estimate
+from harness.text import MISSING, aligned
 
-MISSING = "-"
-SHOWN = 5  # of a list that could be long
 # Digits written to CSV: more than any measurement has, fewer than differ between linear algebra libraries.
 CSV_FORMAT = "{:.10g}"
 _LATEX_ESCAPES = {
@@ -160,18 +159,6 @@ class Table:
         return [self.columns[i].name for i in kept], [[row[i] for i in kept] for row in self.rows]
 
 
-def aligned(rows: Sequence[Sequence[str]], is_left: Sequence[bool]) -> list[str]:
-    """Lines in which columns stand below each other, two spaces apart."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if left else cell.rjust(width)
-            for cell, width, left in zip(row, widths, is_left, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-
-
 def _short(entry: Entry) -> str:
     if isinstance(entry, Number):
         return MISSING if entry.value is None else f"{entry.value:,.{entry.decimals}f}"
@@ -199,8 +186,3 @@ def _is_bold(entry: Entry) -> bool:
 
 def _escaped(text: str) -> str:
     return "".join(_LATEX_ESCAPES.get(character, character) for character in text)
-
-
-def some(texts: Sequence[str]) -> str:
-    """The first of `texts` in a line, with dots where there are more."""
-    return ", ".join(texts[:SHOWN]) + (", ..." if len(texts) > SHOWN else "")

@@ -5,9 +5,9 @@ from functools import partial
 from statistics import median
 
 from harness.analysis.table import Column, Number, Table
-from harness.bench.measuring import interleaved, load, prompts
-from harness.clock import TimedModel
+from harness.bench.embedded import interleaved, load, prompts
 from harness.models.language_model import LanguageModel
+from harness.system.clock import TimedModel
 from schedules import Greedy, Packed, Stop
 
 ADAPTER = "adapter=linear_spec_lora"

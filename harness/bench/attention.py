@@ -12,8 +12,8 @@ from torch.nn.functional import scaled_dot_product_attention as attend
 from transformers.integrations.sdpa_attention import repeat_kv
 
 from harness.analysis.table import Column, Number, Table
-from harness.bench.measuring import can_compile, interleaved, load
-from harness.clock import stopwatch
+from harness.bench.embedded import can_compile, interleaved, load
+from harness.system.clock import stopwatch
 
 CONTEXT, ROWS, CALLS, REPEATS = 1024, 32, 20, 15
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}

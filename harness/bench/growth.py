@@ -1,6 +1,6 @@
 """How each schedule's time grows with the context, the width, and the length of the response.
 
-The number of accepted tokens is given (`schedules.GivenCounts`), so that all do the same work at every length.
+The number of accepted tokens is given (`schedules.SyntheticAcceptance`), so that all do the same work at every length.
 """
 
 import itertools
@@ -12,13 +12,13 @@ from statistics import median
 
 from matplotlib.figure import Figure
 
-from harness.analysis.appearance import look
 from harness.analysis.canvas import figure, legend, plot_line
+from harness.analysis.style import look
 from harness.analysis.table import Column, Number, Table
-from harness.bench.measuring import interleaved, load
+from harness.bench.embedded import interleaved, load
 from harness.models.language_model import LanguageModel
-from harness.planning import Schedule
-from schedules import Autoregressive, GivenCounts, Greedy, Linear, Packed, Quadratic, Stop
+from harness.running.plan import Schedule
+from schedules import Autoregressive, Greedy, Linear, Packed, Quadratic, Stop, SyntheticAcceptance
 from schedules.call import Call, Output
 
 CONTEXTS = (256, 1024, 4096, 16384)
@@ -199,7 +199,7 @@ def _iterations(model: LanguageModel, schedule: Schedule, context: int, tokens: 
     watched = _Watched(model.model)
     vocab = model.model.backbone.config.vocab_size
     prompt = [7 * place % (vocab // 2) for place in range(context)]
-    response = schedule.decode(watched, prompt, GivenCounts(Greedy(), [1]), Stop(tokens, frozenset()))
+    response = schedule.decode(watched, prompt, SyntheticAcceptance(Greedy(), [1]), Stop(tokens, frozenset()))
     firsts, call = [], 0
     for iteration in response.trace:
         firsts.append(watched.began[call])

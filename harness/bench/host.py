@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from harness.analysis.table import Column, Number, Table
-from harness.bench.measuring import interleaved, load, prompts
+from harness.bench.embedded import interleaved, load, prompts
 from harness.bench.operations import counts_per_iteration
 from harness.bench.stored import StoredModel
-from harness.clock import TimedModel
 from harness.models.language_model import LanguageModel
-from harness.planning import Schedule
+from harness.running.plan import Schedule
+from harness.system.clock import TimedModel
 from schedules import Autoregressive, Greedy, Linear, Packed, Quadratic, Stop
 
 # At the paper's widths, as far as the stored logits go.

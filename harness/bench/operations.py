@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import PreTrainedModel
 
-from harness.planning import Schedule
+from harness.running.plan import Schedule
 from schedules import Greedy, Stop
 from schedules.call import Model
 

@@ -9,12 +9,12 @@ from transformers import PreTrainedModel
 
 from harness.analysis.bootstrap import Statistic, resampled_totals
 from harness.analysis.table import Column, Number, Ranged, Table
-from harness.bench.measuring import can_compile, interleaved, load, prompts
-from harness.clock import stopwatch
+from harness.bench.embedded import can_compile, interleaved, load, prompts
 from harness.errors import UserError
-from harness.models.engine import ENGINES, Eager, Engine, build_engine
+from harness.models.execution.engine import ENGINES, Eager, Engine, build_engine
 from harness.models.language_model import LanguageModel
-from harness.planning import Schedule
+from harness.running.plan import Schedule
+from harness.system.clock import stopwatch
 from schedules import Autoregressive, Greedy, Linear, Packed, Quadratic, Stop
 
 CAP = 128

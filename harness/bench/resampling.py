@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.bootstrap import RESAMPLES, resampled_totals
 from harness.analysis.table import Column, Number, Table
-from harness.clock import stopwatch
+from harness.system.clock import stopwatch
 
 PROMPTS, METHODS, REPEATS = 1319, 3, 5
 TOTALS = 3  # of each method: tokens, forward passes, seconds

@@ -9,15 +9,15 @@ from time import perf_counter
 
 from torch import nn
 
-from harness.analysis.runs import Reads
+from harness.analysis.study.runs import Reads
 from harness.analysis.table import Column, Number, Table
-from harness.bandwidth import bandwidth_gb_s
+from harness.bench.embedded import interleaved, load, prompts
 from harness.bench.host import SCHEDULES
-from harness.bench.measuring import interleaved, load, prompts
-from harness.clock import TimedModel, stopwatch
-from harness.models.backbone import cache_bytes, weight_bytes
 from harness.models.language_model import LanguageModel
-from harness.planning import Schedule
+from harness.models.loading.backbone import cache_bytes, weight_bytes
+from harness.running.plan import Schedule
+from harness.system.bandwidth import bandwidth_gb_s
+from harness.system.clock import TimedModel, stopwatch
 from schedules import Greedy, Stop
 
 CAP, REPEATS = 96, 8

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from harness.analysis.table import Column, Number, Table
-from harness.clock import stopwatch
+from harness.system.clock import stopwatch
 
 REPEATS = 3
 POLL_S = 0.02

@@ -1,0 +1,1 @@
+"""Model families: the only room that builds rows, positions and masks."""

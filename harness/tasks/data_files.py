@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UserError
-from harness.hub import caches_alone, out_of_reach
+from harness.system.hub import caches_alone, out_of_reach
 
 Row = Mapping[str, Any]
 

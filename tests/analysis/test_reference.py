@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis import measurement_tables, paired_tables
-from harness.analysis.study import read_study
-from harness.analysis.trace import read_traces
+from harness.analysis.study.study import read_study
+from harness.analysis.tables import absolute as measurement_tables
+from harness.analysis.tables import paired as paired_tables
+from harness.records.trace import read_traces
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 TOYS = {"toy_code", "toy_math", "toy_writing"}
@@ -19,22 +20,22 @@ def study():
 
 
 def test_every_toy_task_at_both_temperatures_and_the_adapter_are_there(study):
-    settings = [setting for setting in study.main if setting.key.model == "tiny_nemotron"]
-    assert {(one.key.task, one.key.temperature) for one in settings} == set(product(TOYS, (0.0, 1.0)))
-    for setting in settings:
-        assert {method.schedule for method in setting.methods} == {"autoregressive", "linear", "quadratic", "packed"}
-        assert setting.left_out == 0
+    cells = [cell for cell in study.main if cell.key.model == "tiny_nemotron"]
+    assert {(one.key.task, one.key.temperature) for one in cells} == set(product(TOYS, (0.0, 1.0)))
+    for cell in cells:
+        assert {method.schedule for method in cell.methods} == {"autoregressive", "linear", "quadratic", "packed"}
+        assert cell.left_out == 0
     assert {pair.adapted.key.task for pair in study.adapters if pair.base is not None} == TOYS
 
 
 def test_the_set_causal_model_is_there_in_both_orders_and_at_both_temperatures(study):
-    settings = {
+    cells = {
         (one.key.task, one.key.order, one.key.temperature): {method.schedule for method in one.methods}
         for one in study.main
         if one.key.model == "tiny_setdlm"
     }
     speculative = {"linear", "quadratic", "packed"}
-    assert settings == {
+    assert cells == {
         **{(task, "ltr", 0.0): {"autoregressive", "native", *speculative} for task in TOYS},
         **{(task, "ltr", 1.0): {"autoregressive", *speculative} for task in TOYS},
         **{(task, "confidence", 0.0): speculative for task in TOYS},

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graders.gsm8k import Gsm8k, SetdlmGsm8k
-from graders.numbers import value
+from graders.math.numbers import value
 from graders.verdict import Verdict
-from tests.graders.case_files import cases, text
+from tests.builders.case_files import cases, text
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graders.latex import canonical
+from graders.math.latex import canonical
 from graders.math500 import Math500
 from graders.verdict import Verdict
-from tests.graders.case_files import cases, text
+from tests.builders.case_files import cases, text
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedules import Greedy, Linear, Packed, Stop
-from tests.schedules.table_model import TableModel, one_hot
+from tests.builders.table_model import TableModel, one_hot
 
 LENGTH, WRONG, RIGHT = 60, 0, 1
 

@@ -8,13 +8,24 @@ import hashlib
 import pytest
 import torch
 
-from schedules import Autoregressive, Branches, Draft, Linear, Packed, Quadratic, Sampling, Seeded, Stop, Truncation
+from schedules import (
+    Autoregressive,
+    Branches,
+    Draft,
+    Linear,
+    Packed,
+    Quadratic,
+    Sampling,
+    SamplingParams,
+    SeededChoices,
+    Stop,
+)
 from schedules.distributions import Distributions
-from tests.schedules.enumeration import autoregressive, continuations, distance
-from tests.schedules.table_model import TableModel
+from tests.builders.enumeration import autoregressive, continuations, distance
+from tests.builders.table_model import TableModel
 
 TOLERANCE = 2e-6
-PLAIN = Truncation(1.0)
+PLAIN = SamplingParams(1.0)
 PROMPT = (1,)
 EOS = frozenset({0})
 
@@ -106,7 +117,9 @@ def test_five_tokens_of_three(schedule, drafter):
     assert distance(exact(SCHEDULES[schedule](), drafter, vocab=3, cap=5), expected(3, 5)) < TOLERANCE
 
 
-@pytest.mark.parametrize("truncation", [Truncation(0.7), Truncation(1.0, top_k=2), Truncation(1.5, top_p=0.8)])
+@pytest.mark.parametrize(
+    "truncation", [SamplingParams(0.7), SamplingParams(1.0, top_k=2), SamplingParams(1.5, top_p=0.8)]
+)
 @pytest.mark.parametrize("schedule", ["linear", "packed", "quadratic"])
 def test_temperature_and_truncation(schedule, truncation):
     found = exact(SCHEDULES[schedule](), "wrong", 4, 2, truncation)
@@ -189,7 +202,7 @@ def test_the_test_notices_a_draft_sampled_before_its_branch_is_selected():
             return output
 
     def decode(chance, model):
-        rule = Sampling(Truncation(1.0), chance)
+        rule = Sampling(SamplingParams(1.0), chance)
         return SampledBeforeSelection(1).decode(model, PROMPT, rule, Stop(4, EOS)).tokens
 
     found = continuations(decode, lambda: Model(verifier_of(3), DRAFTERS["overconfident"](3)))
@@ -199,7 +212,7 @@ def test_the_test_notices_a_draft_sampled_before_its_branch_is_selected():
 def test_a_seed_reproduces_a_response_and_another_seed_gives_another():
     def tokens(seed):
         model = TableModel(verifier_of(5), DRAFTERS["stale"](5))
-        rule = Sampling(Truncation(1.0), Seeded(seed, model.device))
+        rule = Sampling(SamplingParams(1.0), SeededChoices(seed, model.device))
         return Packed(3).decode(model, PROMPT, rule, Stop(30, frozenset())).tokens
 
     assert tokens(1) == tokens(1)
@@ -209,7 +222,7 @@ def test_a_seed_reproduces_a_response_and_another_seed_gives_another():
 def test_first_calls_above_temperature_zero():
     # E.2: one call for the prompt, a second one for a full draft, then the loop.
     model = TableModel(verifier_of(5), DRAFTERS["stale"](5))
-    rule = Sampling(Truncation(1.0), Seeded(0, model.device))
+    rule = Sampling(SamplingParams(1.0), SeededChoices(0, model.device))
     response = Packed(3).decode(model, PROMPT, rule, Stop(8, frozenset()))
     drafted = [None if call.draft is None else len(call.draft) for call in model.calls[:3]]
     assert drafted == [0, None, 3]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from schedules import Autoregressive, Branches, Greedy, Linear, Packed, Quadratic, Stop
-from tests.schedules.table_model import TableModel, one_hot
+from tests.builders.table_model import TableModel, one_hot
 
 VOCAB = 50
 PROMPT = [7]

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from schedules import Draft, Greedy, Packed, Sampling, Seeded, Stop, Truncation, UnsoundLogits
+from schedules import Draft, Greedy, Packed, Sampling, SamplingParams, SeededChoices, Stop, UnsoundLogits
 from schedules.distributions import Distributions
-from tests.schedules.table_model import TableModel, one_hot
+from tests.builders.table_model import TableModel, one_hot
 
 CPU = torch.device("cpu")
 INFINITY = float("inf")
-PLAIN = Truncation(1.0)
+PLAIN = SamplingParams(1.0)
 
 
 class Chosen:
@@ -39,7 +39,7 @@ def log(*rows):
 
 def test_equal_distributions_never_reject():
     rows = torch.randn(200, 50, generator=torch.Generator().manual_seed(0)).softmax(dim=1)
-    sampling = Sampling(Truncation(1.0), Seeded(0, CPU))
+    sampling = Sampling(SamplingParams(1.0), SeededChoices(0, CPU))
     draft = sampling.draw(rows[:-1].log())
     accepted = sampling.verify(draft, rows.log())
     assert accepted.tokens[:-1] == draft.tokens.tolist()
@@ -88,27 +88,27 @@ def test_without_a_row_for_it_there_is_no_bonus():
 
 def test_a_vocabulary_of_one_token():
     model = TableModel(lambda prefix: torch.zeros(1), lambda context, offset: torch.zeros(1))
-    sampling = Sampling(Truncation(1.0), Seeded(0, CPU))
+    sampling = Sampling(SamplingParams(1.0), SeededChoices(0, CPU))
     assert Packed(3).decode(model, [0], sampling, Stop(7, frozenset())).tokens == [0] * 7
 
 
 @pytest.mark.parametrize("temperature", [1e-4, 1e-30, 1e-45])
 def test_a_tiny_temperature_is_greedy(temperature):
     logits = torch.randn(40, 30, generator=torch.Generator().manual_seed(1)) * 10
-    sampling = Sampling(Truncation(temperature), Seeded(3, CPU))
+    sampling = Sampling(SamplingParams(temperature), SeededChoices(3, CPU))
     assert sampling.draw(logits).tokens.equal(Greedy().draw(logits).tokens)
 
 
 def test_minus_infinity_is_a_token_that_never_comes():
     logits = torch.tensor([[0.0, -INFINITY, 1.0]]).repeat(500, 1)
-    drawn = Sampling(Truncation(1.0), Seeded(0, CPU)).draw(logits)
+    drawn = Sampling(SamplingParams(1.0), SeededChoices(0, CPU)).draw(logits)
     assert set(drawn.tokens.tolist()) == {0, 2}
     assert bool(drawn.is_sound)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), INFINITY])
 @pytest.mark.parametrize("whose", ["verifier", "drafter"])
-@pytest.mark.parametrize("make_rule", [Greedy, lambda: Sampling(Truncation(1.0), Seeded(0, CPU))])
+@pytest.mark.parametrize("make_rule", [Greedy, lambda: Sampling(SamplingParams(1.0), SeededChoices(0, CPU))])
 def test_logits_that_are_no_numbers_name_the_call(make_rule, whose, bad):
     def verifier(prefix):
         logits = one_hot(1, 4)
@@ -150,18 +150,18 @@ def test_a_sampled_draft_must_know_its_distributions():
 )
 def test_settings_that_make_no_distribution_are_refused(arguments, said):
     with pytest.raises(ValueError, match=said):
-        Truncation(**arguments)
+        SamplingParams(**arguments)
 
 
 def test_top_k_keeps_the_likeliest_and_breaks_ties_by_token_id():
-    kept = Truncation(1.0, top_k=2).distributions(torch.tensor([[1.0, 2.0, 2.0, 2.0]]))
+    kept = SamplingParams(1.0, top_k=2).distributions(torch.tensor([[1.0, 2.0, 2.0, 2.0]]))
     assert kept.ids.tolist() == [[1, 2]]
     assert kept.probabilities.tolist() == [[0.5, 0.5]]
 
 
 def test_top_p_keeps_the_fewest_tokens_that_reach_it():
     logits = log([0.5, 0.25, 0.15, 0.1], [0.97, 0.01, 0.01, 0.01])
-    kept = Truncation(1.0, top_p=0.8).distributions(logits)
+    kept = SamplingParams(1.0, top_p=0.8).distributions(logits)
     expected = torch.tensor([[0.5, 0.25, 0.15], [0.9, 0.0, 0.0]])
     expected = expected / expected.sum(dim=1, keepdim=True)
     assert torch.allclose(kept.probabilities, expected)
@@ -169,7 +169,7 @@ def test_top_p_keeps_the_fewest_tokens_that_reach_it():
 
 def test_dense_and_stored_rows_say_the_same():
     logits = torch.randn(5, 12, generator=torch.Generator().manual_seed(2))
-    kept = Truncation(0.9, top_k=4).distributions(logits)
+    kept = SamplingParams(0.9, top_k=4).distributions(logits)
     for row in range(5):
         dense = kept.dense_row(torch.tensor([row]), 12)[0]
         assert dense.sum() == pytest.approx(1)
@@ -184,8 +184,8 @@ def test_dense_and_stored_rows_say_the_same():
 def test_truncated_drafts_store_their_nonzero_entries_alone():
     # Section 3.2: top-k = 20 of 151,936 tokens. An entry costs 12 bytes (float32 and int64) instead of 4.
     logits = torch.randn(31, 151_936, generator=torch.Generator().manual_seed(0))
-    full = Truncation(1.0).distributions(logits).memory_bytes
-    stored = Truncation(1.0, top_k=20).distributions(logits).memory_bytes
+    full = SamplingParams(1.0).distributions(logits).memory_bytes
+    stored = SamplingParams(1.0, top_k=20).distributions(logits).memory_bytes
     assert full == 31 * 151_936 * 4
     assert stored == 31 * 20 * 12
     assert full / stored > 2500

@@ -6,15 +6,15 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from harness.building import PLANNED, build
-from harness.config import compose
+from harness.config.compose import compose
 from harness.errors import UserError
-from harness.manifest import identity
 from harness.models.language_model import LanguageModel
-from harness.planning import plan
-from harness.records import read_records
-from harness.run_folder import RunFolder
-from harness.runner import Runner
+from harness.records.folder import RunFolder
+from harness.records.manifest import identity
+from harness.records.record import read_records
+from harness.running.build import PLANNED, build
+from harness.running.plan import plan
+from harness.running.runner import Runner
 from schedules.response import Response
 from scripts.tiny_tokenizer import train_tokenizer
 

@@ -8,9 +8,9 @@ import pytest
 from graders.code import Program
 from graders.gsm8k import Gsm8k
 from graders.math500 import Math500
-from harness.building import build
-from harness.config import compose
+from harness.config.compose import compose
 from harness.errors import UserError
+from harness.running.build import build
 from harness.tasks.gsm8k import Gsm8kSource
 from harness.tasks.humaneval import HumanEvalSource
 from harness.tasks.math500 import Math500Source

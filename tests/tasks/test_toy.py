@@ -5,8 +5,8 @@ from itertools import islice
 
 import pytest
 
-from harness.building import build
-from harness.config import compose
+from harness.config.compose import compose
+from harness.running.build import build
 from harness.tasks.toy import TEST_SHARE, ToySource, examples, split_of
 
 LANGUAGES = ["toy_math", "toy_code", "toy_writing"]

@@ -6,8 +6,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.analysis.report.pages import items_of, pages_of
-from harness.analysis.study import Study
-from harness.analysis.trace_view import STATES
+from harness.analysis.study.study import Study
+from harness.analysis.trace_grid import STATES
 
 PACKAGE = "harness.analysis.report"
 

@@ -1,16 +1,17 @@
-"""Sample outputs of a setting: text, verdict and, token by token, where each came from."""
+"""Sample outputs of a cell: text, verdict and, token by token, where each came from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from harness.analysis.appearance import look, methods_in_order
-from harness.analysis.cells import NATIVE, Method
-from harness.analysis.settings import Setting
-from harness.analysis.trace import Trace, read_traces
-from harness.analysis.trace_view import View, views
+from harness.analysis.study.cells import NATIVE, Method
+from harness.analysis.study.grid import methods_in_order
+from harness.analysis.study.paired import PairedCell
+from harness.analysis.style import look
+from harness.analysis.trace_grid import View, views
 from harness.errors import UserError
-from harness.records import Record
+from harness.records.record import Record
+from harness.records.trace import Trace, read_traces
 
 SAMPLES = 3
 
@@ -51,33 +52,31 @@ class Prompt(NamedTuple):
     samples: Sequence[Sample]
 
 
-def prompts_of(setting: Setting) -> tuple[Sequence[Prompt], Sequence[str]]:
-    """The first traced prompts of a setting, then others, and what is to be said about unreadable traces."""
-    traces, notices = _traces(setting)
-    traced = [prompt_id for prompt_id in setting.prompt_ids if any(prompt_id == key[1] for key in traces)]
+def prompts_of(cell: PairedCell) -> tuple[Sequence[Prompt], Sequence[str]]:
+    """The first traced prompts of a cell, then others, and what is to be said about unreadable traces."""
+    traces, notices = _traces(cell)
+    traced = [prompt_id for prompt_id in cell.prompt_ids if any(prompt_id == key[1] for key in traces)]
     # Prompts are numbered; ids sort as texts, so the shortest come first.
-    others = sorted(set(setting.prompt_ids) - set(traced), key=lambda prompt_id: (len(prompt_id), prompt_id))
+    others = sorted(set(cell.prompt_ids) - set(traced), key=lambda prompt_id: (len(prompt_id), prompt_id))
     chosen = [*traced, *others][:SAMPLES]
-    first = {
-        method: {record.prompt_id: record for record in reversed(setting.records(method))} for method in setting.methods
-    }
+    first = {method: {record.prompt_id: record for record in reversed(cell.records(method))} for method in cell.methods}
     return [
         Prompt(
             prompt_id,
             [
                 _sample(method, first[method][prompt_id], traces.get((method, prompt_id)))
-                for method in methods_in_order(setting.methods)
+                for method in methods_in_order(cell.methods)
             ],
         )
         for prompt_id in chosen
     ], notices
 
 
-def _traces(setting: Setting) -> tuple[Mapping[tuple[Method, str], Trace], Sequence[str]]:
-    """By method and prompt, from the folders that the setting's records come from."""
+def _traces(cell: PairedCell) -> tuple[Mapping[tuple[Method, str], Trace], Sequence[str]]:
+    """By method and prompt, from the folders that the cell's records come from."""
     found: dict[tuple[Method, str], Trace] = {}
     notices = []
-    for folder in sorted({folder for one in setting.measured.values() for folder in one.folders}):
+    for folder in sorted({folder for one in cell.measured.values() for folder in one.folders}):
         try:
             for trace in read_traces(folder):
                 found[Method(trace.schedule, trace.width), trace.prompt_id] = trace

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from harness.models.cache import KeyValueCache
-from harness.models.forward import Rows, forward_pass
+from harness.models.execution.cache import KeyValueCache
+from harness.models.execution.forward import Rows, forward_pass
 from harness.models.nemotron.model import NemotronModel
 
 ROWS = 512  # of one pass, at most; more than one region where they are short

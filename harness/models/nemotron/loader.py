@@ -12,15 +12,15 @@ from typing import Any
 from transformers import Ministral3Config, Ministral3ForCausalLM, PreTrainedTokenizerFast
 
 from harness.errors import UserError
-from harness.models.backbone import check_token_ids, with_fields
-from harness.models.checkpoint import load_strictly, read_config, sha256
-from harness.models.engine import build_engine
+from harness.models.execution.engine import build_engine
 from harness.models.language_model import LanguageModel
-from harness.models.loader import Loader
+from harness.models.loading.backbone import check_token_ids, with_fields
+from harness.models.loading.checkpoint import load_strictly, read_config, sha256
+from harness.models.loading.loader import Loader
+from harness.models.loading.tokenizer import chat_tokenizer
 from harness.models.nemotron.adapter import Mode, ProposalAdapter, load_adapter, random_adapter
 from harness.models.nemotron.model import NemotronModel
 from harness.models.nemotron.names import backbone_name
-from harness.models.tokenizer import chat_tokenizer
 
 MODEL_TYPE = "nemotron_labs_diffusion"
 BACKBONE_FIELDS = (
@@ -60,7 +60,7 @@ class NemotronLoader(Loader):
     Attributes:
       adapter: peft folder of a proposal-only adapter, relative to `path`; None for none.
       adapter_mode: see `harness.models.nemotron.adapter`.
-      engine: see `harness.models.engine`.
+      engine: see `harness.models.execution.engine`.
     """
 
     adapter: str | None = None

@@ -1,6 +1,6 @@
 """The Nemotron family as schedules see it: calls in, logits out, on a stock Ministral3 backbone.
 
-Its modules are called with explicit 4D boolean masks, position ids and our cache (`harness.models.forward`).
+Its modules are called with explicit 4D boolean masks, position ids and our cache (`harness.models.execution.forward`).
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import Ministral3ForCausalLM
 
-from harness.models.cache import KeyValueCache
-from harness.models.engine import Eager, Engine, bucket
-from harness.models.forward import Rows
+from harness.models.execution.cache import KeyValueCache
+from harness.models.execution.engine import Eager, Engine, bucket
+from harness.models.execution.forward import Rows
 from harness.models.nemotron.adapter import ProposalAdapter
 from harness.models.nemotron.layout import Layout, prompt_layout, regular_layout
 from schedules.call import AdapterRows, Call, Output, Proposals

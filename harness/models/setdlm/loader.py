@@ -14,13 +14,13 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from harness.errors import UserError
-from harness.models.backbone import check_token_ids, with_fields
-from harness.models.checkpoint import load_strictly, read_config, sha256
 from harness.models.language_model import LanguageModel
-from harness.models.loader import Loader
+from harness.models.loading.backbone import check_token_ids, with_fields
+from harness.models.loading.checkpoint import load_strictly, read_config, sha256
+from harness.models.loading.loader import Loader
+from harness.models.loading.source import Source, locate
+from harness.models.loading.tokenizer import chat_tokenizer
 from harness.models.setdlm.model import SetDlmModel
-from harness.models.source import Source, locate
-from harness.models.tokenizer import chat_tokenizer
 
 PREFIX = "backbone.model."
 NOT_OF_THE_BACKBONE = ("static_attention_mask",)

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 from transformers import Qwen3ForCausalLM
 
-from harness.models.cache import KeyValueCache
-from harness.models.forward import Rows, forward_pass
+from harness.models.execution.cache import KeyValueCache
+from harness.models.execution.forward import Rows, forward_pass
 from harness.models.setdlm.layout import Layout, window_layout
 from schedules.call import Call, Draft, Output, Proposals, Window
 

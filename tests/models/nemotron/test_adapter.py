@@ -14,7 +14,7 @@ from harness.models.nemotron.model import NemotronModel
 from harness.tasks.toy import ToySource
 from schedules import Call, Draft, Greedy, Linear, Packed, Quadratic, Stop
 from schedules.call import AdapterRows
-from tests.models.nemotron.builders import MASK_ID, random_backbone
+from tests.builders.nemotron import MASK_ID, random_backbone
 
 PROMPT = [5, 9, 11, 4, 30]
 WIDTH = 3

@@ -9,7 +9,7 @@ from harness.models.nemotron import contexts
 from harness.models.nemotron.contexts import Contexts, Region, region_layout
 from schedules import Call, Draft, Greedy, Stop
 from schedules.autoregressive import Autoregressive
-from tests.models.nemotron.builders import random_model
+from tests.builders.nemotron import random_model
 
 PROMPT = [5, 9, 7, 30]
 WIDTH = 3

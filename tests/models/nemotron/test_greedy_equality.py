@@ -8,7 +8,7 @@ import pytest
 import harness
 from harness.tasks.toy import ToySource
 from schedules import Autoregressive, Branches, Greedy, Linear, Packed, Quadratic, Stop
-from tests.models.nemotron.builders import plain_greedy, random_backbone, random_model
+from tests.builders.nemotron import plain_greedy, random_backbone, random_model
 
 WIDTHS = range(1, 17)
 

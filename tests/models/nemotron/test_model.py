@@ -5,7 +5,7 @@ import torch
 
 from harness.models.nemotron.model import NemotronModel
 from schedules.call import Call, Draft
-from tests.models.nemotron.builders import MASK_ID, random_backbone, random_model
+from tests.builders.nemotron import MASK_ID, random_backbone, random_model
 
 PROMPT = [5, 9, 11, 4, 30, 22, 7]
 PREFIX = [*PROMPT, 12]

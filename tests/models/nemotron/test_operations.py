@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from harness.bench.measuring import load, prompts
+from harness.bench.embedded import load, prompts
 from harness.bench.operations import counts_per_iteration
 from harness.bench.stored import StoredModel
-from schedules import Autoregressive, GivenCounts, Greedy, Linear, Packed, Quadratic, Stop
+from schedules import Autoregressive, Greedy, Linear, Packed, Quadratic, Stop, SyntheticAcceptance
 
 LIMITS = {Linear(31): 40, Packed(31): 40, Quadratic(7): 60, Autoregressive(): 40}
 
@@ -48,7 +48,7 @@ def test_operations_do_not_depend_on_how_many_tokens_are_accepted(model, prompt,
             self.count, self.width = count, 7
 
         def decode(self, model, prompt, rule, stop):
-            return kind(self.width).decode(model, prompt, GivenCounts(rule, [self.count]), stop)
+            return kind(self.width).decode(model, prompt, SyntheticAcceptance(rule, [self.count]), stop)
 
     few, many = (counts_per_iteration(model.model, model.model.backbone, Accepting(count), prompt) for count in (2, 6))
     assert abs(few.operations - many.operations) <= 2

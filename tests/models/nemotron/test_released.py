@@ -14,13 +14,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.models.ministral3.modeling_ministral3 import Ministral3RotaryEmbedding
 
-from harness.building import find_model
-from harness.config import compose
+from harness.config.compose import compose
 from harness.errors import UserError
 from harness.models.language_model import LanguageModel
 from harness.models.nemotron.loader import NemotronLoader
+from harness.running.build import find_model
 from schedules import Autoregressive, Branches, Call, Draft, Greedy, Linear, Packed, Quadratic, Stop
-from tests.models.nemotron.released import (
+from tests.builders.released_nemotron import (
     CONFIG,
     EOS,
     MASK,

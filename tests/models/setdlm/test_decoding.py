@@ -19,11 +19,11 @@ from schedules import (
     Quadratic,
     Random,
     Sampling,
-    Seeded,
+    SamplingParams,
+    SeededChoices,
     Stop,
-    Truncation,
 )
-from tests.models.setdlm.builders import MASK_ID, PROMPT, VOCAB, masked_query, random_backbone
+from tests.builders.setdlm import MASK_ID, PROMPT, VOCAB, masked_query, random_backbone
 
 WIDTHS = [1, 2, 3, 8, 16]
 
@@ -179,7 +179,7 @@ def test_sampling_left_to_right_reproduces_from_its_seed_and_respects_the_end():
     model = model_of(5)
 
     def tokens(schedule, seed):
-        rule = Sampling(Truncation(1.0), Seeded(seed, model.device))
+        rule = Sampling(SamplingParams(1.0), SeededChoices(seed, model.device))
         return schedule.decode(model, PROMPT, rule, Stop(25, frozenset({9}))).tokens
 
     for schedule in schedules(4):
@@ -188,7 +188,7 @@ def test_sampling_left_to_right_reproduces_from_its_seed_and_respects_the_end():
 
 
 def test_sampling_in_another_order_is_refused_with_the_reason():
-    rule = Sampling(Truncation(1.0), Seeded(0, torch.device("cpu")))
+    rule = Sampling(SamplingParams(1.0), SeededChoices(0, torch.device("cpu")))
     with pytest.raises(ValueError, match="exact sampling is known left to right only"):
         Packed(4).decode(model_of(0), PROMPT, rule, Stop(5, frozenset()), Confidence())
 

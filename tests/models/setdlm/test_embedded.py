@@ -5,7 +5,7 @@ import pytest
 import harness
 from harness.tasks.toy import ToySource
 from schedules import Branches, Confidence, Greedy, LeftToRight, Linear, Native, Packed, Quadratic, Stop
-from tests.models.setdlm.builders import MASK_ID, masked_query
+from tests.builders.setdlm import MASK_ID, masked_query
 
 CAP = 64
 

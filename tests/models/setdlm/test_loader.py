@@ -12,11 +12,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import Qwen3ForCausalLM
 
-from harness.config import compose
+from harness.config.compose import compose
 from harness.errors import UserError
 from harness.models.language_model import LanguageModel
 from harness.models.setdlm.loader import SetDlmLoader
-from tests.models.setdlm.builders import PROMPT, backbone_config, masked_query
+from tests.builders.setdlm import PROMPT, backbone_config, masked_query
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
 

@@ -8,7 +8,7 @@ import torch
 
 from harness.models.setdlm.model import SUPPRESSED, SetDlmModel
 from schedules.call import Call, Draft, Output, Window
-from tests.models.setdlm.builders import (
+from tests.builders.setdlm import (
     MASK_ID,
     PROMPT,
     VOCAB,

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from harness.models.forward import Rows, forward_pass
+from harness.models.execution.forward import Rows, forward_pass
 from harness.models.setdlm.model import SetDlmModel
 from schedules.call import Call
-from tests.models.setdlm.builders import PROMPT, begun_model, draft_call, verify_call
+from tests.builders.setdlm import PROMPT, begun_model, draft_call, verify_call
 from tests.models.setdlm.test_layout import paper_mask
 
 POSITIONS, DRAFT, BRANCHES = [4, 2, 5, 3], [9, None, 13, 14], [0, 1, 3]

@@ -1,0 +1,1 @@
+"""Mathematical answers: found, read, compared."""

@@ -1,0 +1,186 @@
+"""Partial branches between Packed and Quadratic (section 5): which sets are worth their rows.
+
+A budget of k branches makes calls of B(1 + k) rows at most. Sets of each budget:
+
+    even        0 and multiples of W / k
+    geometric   0 and W / 2, W / 4, ...
+    searched    one branch after another, each the one that most lowers the calls of the prompts searched on
+    confident   chosen anew for each draft by the drafter's own probabilities of its tokens
+
+The last kind is known by replay alone. As a schedule it needs one more transfer an iteration: branches decide how many
+rows a call has, so the host must know the probabilities of a draft before the call that verifies it, and what one
+iteration transfers is on its way before that draft is drawn.
+
+Sets are chosen on every second prompt and compared on the others, so that searching cannot flatter itself. The rivals
+are the Packed and the Quadratic of any recorded width whose calls have no more rows.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.analysis.atlas.simulation import Ints, Simulated, Simulation, tokens_per_nfe_ratio
+from harness.analysis.study.grid import INTERVALS
+from harness.analysis.table import Column, Number, Ranged, Table
+from harness.text import MISSING
+
+BUDGETS = (2, 3, 4, 6)
+ROWS = (16, 32, 64, 128, 256)  # a call at most, for the comparison
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A schedule with its size.
+
+    Attributes:
+      rows: of its largest call.
+      label: of its branches.
+      replay: on any atlas.
+    """
+
+    family: str
+    width: int
+    rows: int
+    label: str
+    simulate: Callable[[Simulation], Simulated]
+
+
+def packed(width: int) -> Candidate:
+    """Packed-SS."""
+    return Candidate(
+        "packed", width, 2 * (width + 1), "0", lambda simulation: simulation.one_call(width, lambda drafted: (0,))
+    )
+
+
+def quadratic(width: int) -> Candidate:
+    """Quadratic-SS."""
+    rows = (width + 1) * (width + 2)
+    return Candidate(
+        "quadratic",
+        width,
+        rows,
+        f"0 to {width}",
+        lambda simulation: simulation.one_call(width, lambda drafted: range(drafted + 1)),
+    )
+
+
+def fixed(family: str, width: int, branches: Sequence[int]) -> Candidate:
+    """Partial branches, the same for every draft that is long enough."""
+    rows = (width + 1) * (1 + len(branches))
+    return Candidate(
+        family,
+        width,
+        rows,
+        "+".join(map(str, branches)),
+        lambda simulation: simulation.one_call(width, lambda drafted: [one for one in branches if one <= drafted]),
+    )
+
+
+def confident(width: int, budget: int) -> Candidate:
+    """Branches where the drafter itself expects verification to end."""
+    choose = partial(likely_branches, budget)
+    rows = (width + 1) * (1 + budget)
+    return Candidate(
+        "confident", width, rows, f"any {budget}", lambda simulation: simulation.one_call_by_confidence(width, choose)
+    )
+
+
+def likely_branches(budget: int, drafted: Ints, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """A `Chooser`: 0 and up to budget - 1 branches that most raise the expected context of the next draft.
+
+    At least b tokens stand with the product of the first b probabilities, S(b), if the drafter knows itself. Adding b
+    between the chosen neighbours a and c raises the expected selected branch by (b - a)(S(b) - S(c)).
+    """
+    drafts, width = probabilities.shape
+    outcomes = np.arange(width + 1)
+    survival = np.concatenate([np.ones((drafts, 1)), np.cumprod(probabilities, axis=1)], axis=1)
+    chosen = np.zeros((drafts, width + 1), dtype=bool)
+    chosen[:, 0] = True
+    rows = np.arange(drafts)
+    for _ in range(budget - 1):
+        below = np.maximum.accumulate(np.where(chosen, outcomes, 0), axis=1)
+        behind = np.where(chosen, survival, 0)
+        # Survival falls, so the nearest chosen branch above has the largest of those above.
+        above = np.maximum.accumulate(behind[:, ::-1], axis=1)[:, ::-1]
+        gain = (outcomes - below) * (survival - above)
+        best = gain.argmax(axis=1)
+        chosen[rows, best] |= gain[rows, best] > 0
+    return chosen
+
+
+def candidates(search_on: Simulation) -> Iterator[Candidate]:
+    """Partial sets of every recorded width and budget."""
+    for width in search_on.atlas.widths:
+        for budget in BUDGETS:
+            if budget <= width:
+                yield fixed("even", width, sorted({round(index * width / budget) for index in range(budget)}))
+                yield fixed("geometric", width, sorted({0, *(-(-width // 2**step) for step in range(1, budget))}))
+                yield fixed("searched", width, searched(search_on, width, budget))
+                yield confident(width, budget)
+
+
+def searched(simulation: Simulation, width: int, budget: int) -> Sequence[int]:
+    """Branches added one by one, each the best beside those before it; ties go to the smallest."""
+    branches = [0]
+    for _ in range(budget - 1):
+        others = [branch for branch in range(1, width + 1) if branch not in branches]
+        sets = [sorted([*branches, branch]) for branch in others]
+        branches = min(sets, key=lambda one: fixed("searched", width, one).simulate(simulation).nfe.sum())
+    return branches
+
+
+def halves(simulation: Simulation) -> tuple[Simulation, Simulation]:
+    """Every second prompt, and the others."""
+    atlas = simulation.atlas
+    return tuple(
+        Simulation(replace(atlas, prompts=atlas.prompts[start::2], expected=len(atlas.prompts[start::2])))
+        for start in (0, 1)
+    )
+
+
+def partial_table(simulation: Simulation) -> Table:
+    """For each number of rows: the best Packed, Quadratic and partial set that fit, and the last against both.
+
+    Raises:
+      UserError: fewer than four prompts.
+    """
+    search_on, compare_on = halves(simulation)
+    widths = simulation.atlas.widths
+    rivals = {"packed": [packed(width) for width in widths], "quadratic": [quadratic(width) for width in widths]}
+    sets = list(candidates(search_on))
+    names = ["Rows a call, at most", "Packed W", "Tokens/NFE", "Quadratic W", "Tokens/NFE"]
+    names += ["Partial W", "Branches", "How chosen", "Tokens/NFE"]
+    columns = [Column(name) for name in names] + [Column("Partial / better of both", is_interval=True)]
+    rows = []
+    kinds = [[one for one in sets if (one.family == "confident") == is_confident] for is_confident in (False, True)]
+    for limit, kind in product(ROWS, kinds):
+        best = [_best(group, limit, search_on) for group in (*rivals.values(), kind)]
+        found = [one and one.simulate(compare_on) for one in best]
+        ratio = None
+        if found[2] and any(found[:2]):
+            rival = max((one for one in found[:2] if one), key=lambda one: one.tokens_per_nfe)
+            ratio = tokens_per_nfe_ratio(found[2], rival).estimate()
+        shown = [entry for one, simulated in zip(best[:2], found[:2], strict=True) for entry in _sizes(one, simulated)]
+        which = [best[2].label, best[2].family] if best[2] else [MISSING, MISSING]
+        width, reached = _sizes(best[2], found[2])
+        rows.append([Number(limit), *shown, width, *which, reached, Ranged(ratio, 3)])
+    notes = [
+        f"Chosen on {len(search_on.atlas.prompts)} prompts, compared on {len(compare_on.atlas.prompts)} others. "
+        f"Brackets: {INTERVALS}.",
+        simulation.atlas.label,
+    ]
+    return Table("partial_branches", "Partial branches at equal rows", columns, rows, notes)
+
+
+def _best(group: Sequence[Candidate], limit: int, simulation: Simulation) -> Candidate | None:
+    fitting = [one for one in group if one.rows <= limit]
+    return max(fitting, key=lambda one: one.simulate(simulation).tokens_per_nfe, default=None)
+
+
+def _sizes(candidate: Candidate | None, simulated: Simulated | None) -> tuple[Number, Number]:
+    """Width and tokens/NFE; missing where nothing fits."""
+    return Number(candidate and candidate.width), Number(simulated and simulated.tokens_per_nfe, 3)

@@ -1,0 +1,1 @@
+"""Which records are shown and compared, and on which prompts."""

@@ -1,0 +1,205 @@
+"""Cells: the methods of a cell that are compared, on the prompts that all of them answered.
+
+The unit of every figure and table. Methods are compared only where device, dtype and code are the same, and on
+common responses only; what that leaves out is said.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.analysis.bootstrap import RESAMPLES, Statistic, resampled_totals
+from harness.analysis.study.cells import Cell, CellKey, Measured, Method
+from harness.analysis.study.runs import Facts
+from harness.errors import UserError
+from harness.records.metrics import COLUMNS, METRICS, counted
+from harness.records.record import Record, stable_seed
+
+
+class PairedCell:
+    """Methods of one cell with their totals per prompt.
+
+    Attributes:
+      window: width that all speculative schedules of the cell share, where the family is compared by it.
+      prompt_ids: prompts that every method answered.
+      responses: of each method; the same for all.
+      left_out: prompts that only some methods answered.
+      facts: of the records used; one unless mixing was asked for.
+      notices: what is partial about it.
+    """
+
+    def __init__(self, recorded: Cell, measured: Mapping[Method, Measured], window: int | None, notices: Sequence[str]):
+        self.key: CellKey = recorded.key
+        self.family = recorded.family
+        self.window = window
+        self.notices = list(notices)
+        self.measured = measured
+        self.methods = list(measured)
+        self.facts = frozenset().union(*(one.facts for one in measured.values()))
+        places = _common(measured)
+        self.prompt_ids = sorted({prompt_id for prompt_id, _ in places})
+        self.responses = len(places)
+        every = {prompt_id for one in measured.values() for prompt_id, _ in one.records}
+        self.left_out = len(every) - len(self.prompt_ids)
+        self.skipped = len(frozenset().union(*(one.skipped for one in measured.values())))
+        self._places = sorted(places)
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether there are prompts enough for intervals."""
+        return len(self.prompt_ids) >= 2
+
+    def method(self, schedule: str) -> Method | None:
+        """The cell's method of that schedule, if it has one."""
+        return next((method for method in self.methods if method.schedule == schedule), None)
+
+    def records(self, method: Method) -> Sequence[Record]:
+        """The method's responses that are compared, by prompt and repetition."""
+        return [self.measured[method].records[place] for place in self._places]
+
+    @cached_property
+    def per_prompt(self) -> NDArray[np.float64]:
+        """What each prompt adds to each method's totals: [prompts, methods, columns]."""
+        rows = {prompt_id: row for row, prompt_id in enumerate(self.prompt_ids)}
+        values = np.zeros((len(rows), len(self.methods), len(COLUMNS)))
+        for column, method in enumerate(self.methods):
+            for record in self.records(method):
+                values[rows[record.prompt_id], column] += counted(record)
+        return values
+
+    def total(self, column: str, method: Method) -> float:
+        """Sum of one of `COLUMNS` over all responses of a method."""
+        return float(self.per_prompt[:, self.methods.index(method), COLUMNS.index(column)].sum())
+
+    def value(self, metric: str, method: Method | None) -> float | None:
+        """A metric over all prompts; None where it is not defined: no such method, nothing graded."""
+        if method not in self.measured:
+            return None
+        above, below = self._totals(metric, method, self.per_prompt.sum(axis=0))
+        return float(above / below) if below else None
+
+    def statistic(self, metric: str, method: Method | None) -> Statistic | None:
+        """The same with its resamples; None also where there are not two prompts, or a resample has nothing graded."""
+        value = self.value(metric, method)
+        if value is None or not self.is_paired:
+            return None
+        above, below = self._totals(metric, method, self._resampled)
+        return Statistic(value, above / below) if below.all() else None
+
+    def ratio(self, metric: str, method: Method | None, baseline: Method | None) -> Statistic | None:
+        """A metric of `method` as a multiple of the baseline's."""
+        one, other = self.statistic(metric, method), self.statistic(metric, baseline)
+        return one / other if one and other else None
+
+    def difference(self, metric: str, method: Method | None, baseline: Method | None) -> Statistic | None:
+        """A metric of `method` minus the baseline's."""
+        one, other = self.statistic(metric, method), self.statistic(metric, baseline)
+        return one - other if one and other else None
+
+    @cached_property
+    def _resampled(self) -> NDArray[np.float64]:
+        """Totals in each resample: [resamples, methods, columns].
+
+        Different models and tasks get different seeds, so that averages over them have independent parts; orders and
+        adapters of the same one get the same, so that they are paired.
+        """
+        key = self.key._replace(order="", adapter=None, adapter_mode="")
+        seed = stable_seed("bootstrap", *map(str, key), str(self.window))
+        flat = self.per_prompt.reshape(len(self.prompt_ids), -1)
+        return resampled_totals(flat, seed=seed).reshape(RESAMPLES, *self.per_prompt.shape[1:])
+
+    def _totals(self, metric: str, method: Method, totals: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
+        column = self.methods.index(method)
+        return [totals[..., column, COLUMNS.index(name)] for name in METRICS[metric]]
+
+
+def compare(
+    recorded: Cell, methods: Collection[Method], mix: Collection[str] = (), window: int | None = None
+) -> PairedCell:
+    """The cell that compares `methods`.
+
+    Methods without a single call, and those with which fewer than two common prompts would be left, are not compared.
+
+    Args:
+      mix: names of `Facts` that may differ.
+
+    Raises:
+      UserError: nothing to compare, or the methods were measured under facts that differ.
+    """
+    what = ", ".join(map(str, methods))
+    measured = {method: recorded.methods[method] for method in methods}
+    notices = []
+    for method, one in list(measured.items()):
+        if not all(sum(column) for column in zip(*map(_spent, one.records.values()), strict=True)) or not one.records:
+            notices.append(
+                f"{method} on {recorded.key}: no tokens, no calls or no time in {len(one.records)} responses."
+            )
+            del measured[method]
+    kept = _with_common(measured, 2) or _with_common(measured, 1)
+    for method in measured.keys() - kept.keys():
+        notices.append(
+            f"{method} on {recorded.key}: not compared; too few of its {measured[method].prompts} prompts are in "
+            "common with the other methods."
+        )
+    measured = kept
+    if not measured:
+        raise UserError(f"{what} on {recorded.key}: nothing was decoded.")
+    check_same(measured, str(recorded.key), mix)
+    cell = PairedCell(recorded, measured, window, notices)
+    cell.notices += _partial(cell)
+    return cell
+
+
+def check_same(measured: Mapping[Method, Measured], what: str, mix: Collection[str]) -> None:
+    """Refuses a comparison of records that were not measured alike.
+
+    Raises:
+      UserError: names what differs, between which methods, and how to ask for it.
+    """
+    differing = []
+    for index, name in enumerate(Facts._fields):
+        values = {method: sorted({facts[index] for facts in one.facts}) for method, one in measured.items()}
+        if name not in mix and len({value for found in values.values() for value in found}) > 1:
+            differing.append((name, "; ".join(f"{method}: {', '.join(found)}" for method, found in values.items())))
+    if differing:
+        listed = " ".join(f"{name} differs ({values})." for name, values in differing)
+        names = ",".join(name for name, _ in differing)
+        raise UserError(f"{what}: not compared. {listed} Measure all methods alike, or ask for it with mix={names}.")
+
+
+def _spent(record: Record) -> tuple[float, float, float]:
+    return record.tokens, record.nfe, record.wall_s
+
+
+def _common(measured: Mapping[Method, Measured]) -> frozenset[tuple[str, int]]:
+    """Prompt and repetition of the responses that every method has."""
+    return frozenset.intersection(*(frozenset(one.records) for one in measured.values()))
+
+
+def _with_common(measured: Mapping[Method, Measured], prompts: int) -> Mapping[Method, Measured]:
+    """The methods that are left when those with fewest prompts go until so many prompts are in common; or none."""
+    kept = dict(measured)
+    while kept and len({prompt_id for prompt_id, _ in _common(kept)}) < prompts:
+        del kept[min(kept, key=lambda method: kept[method].prompts)]
+    return kept
+
+
+def _partial(cell: PairedCell) -> Sequence[str]:
+    notices = []
+    if cell.left_out:
+        counts = ", ".join(f"{method}: {one.prompts}" for method, one in cell.measured.items())
+        notices.append(
+            f"PARTIAL: {cell.key}: {len(cell.prompt_ids)} prompts in common, {cell.left_out} left out "
+            f"(prompts of each method: {counts})."
+        )
+    dropped = {method: len(one.records) - cell.responses for method, one in cell.measured.items()}
+    if any(dropped.values()) and not cell.left_out:
+        counts = ", ".join(f"{method}: {count}" for method, count in dropped.items() if count)
+        notices.append(f"PARTIAL: {cell.key}: responses without a counterpart left out ({counts}).")
+    if cell.skipped:
+        notices.append(f"PARTIAL: {cell.key}: {cell.skipped} prompts did not fit the model's context.")
+    if not cell.is_paired:
+        notices.append(f"PARTIAL: {cell.key}: one prompt only, so no intervals and no comparison.")
+    return notices

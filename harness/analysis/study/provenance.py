@@ -1,0 +1,43 @@
+"""The line under each figure and table that says on what, and from how much, it was made."""
+
+from collections.abc import Iterable, Sequence
+
+from harness.analysis.study.paired import PairedCell
+
+
+def provenance(cells: Iterable[PairedCell]) -> str:
+    """Device, dtype, code version and n of everything that is shown."""
+    cells = list(cells)
+    facts = {fact for cell in cells for fact in cell.facts}
+    parts = [
+        f"{name} {'; '.join(sorted(values))}"
+        for name, values in (
+            ("device", {fact.device for fact in facts}),
+            ("dtype", {fact.dtype for fact in facts}),
+            ("engine", {fact.engine for fact in facts if fact.engine}),
+            ("code", {fact.code for fact in facts}),
+        )
+        if values
+    ]
+    caps = {cell.key.max_new_tokens for cell in cells}
+    parts.append(f"cap {_span(caps)} tokens")
+    parts.append(f"n = {_span({len(cell.prompt_ids) for cell in cells})} prompts a setting")
+    repetitions = {round(cell.responses / len(cell.prompt_ids), 2) for cell in cells}
+    if repetitions != {1}:
+        parts.append(f"{_span(repetitions)} responses a prompt")
+    mixed = sorted({name for cell in cells for name in _mixed(cell)})
+    if mixed:
+        parts.append(f"MIXED {', '.join(mixed)} within a comparison, as asked for")
+    if any(cell.left_out or cell.skipped for cell in cells):
+        parts.append("PARTIAL: prompts that not every method answered are left out")
+    return " · ".join(parts)
+
+
+def _mixed(cell: PairedCell) -> Sequence[str]:
+    facts = list(cell.facts)
+    return [name for index, name in enumerate(facts[0]._fields) if len({fact[index] for fact in facts}) > 1]
+
+
+def _span(numbers: set[int] | set[float]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,g}" if low == high else f"{low:,g} to {high:,g}"

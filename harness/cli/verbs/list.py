@@ -1,0 +1,23 @@
+"""usage: python -m harness list
+
+Models, tasks, schedules, verification orders and experiments with one line each.
+Every name is a file of conf/GROUP/ and can be given as GROUP=NAME.
+"""
+
+from collections.abc import Sequence
+
+from harness.config.compose import described
+from harness.errors import UserError
+
+GROUPS = ("model", "task", "schedule", "order", "experiment")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the lists."""
+    if arguments:
+        raise UserError(f"list {' '.join(arguments)}: takes no arguments.")
+    for group in GROUPS:
+        print(f"{group}:")
+        for name, what in described(group):
+            print(f"  {name:<16}{what}")
+    return 0

@@ -1,0 +1,70 @@
+"""usage: python -m harness probe [KEY=VALUE ...]
+
+The block-size probe (table 3, F.1): runs each schedule at several block sizes B = W + 1 on a task's first ten prompts
+and prints which size gives it the most tokens/s. The paper's own probe:
+
+  python -m harness probe model=nemotron8b task=gsm8k
+
+  blocks=B,B,...   block sizes to try; 4,8,16,32 by default
+  run_dir=PATH     folder of the runs, one for each block size; goes on where it stopped
+
+All keys of `python -m harness run` can be given too. Responses are capped at 512 tokens where a task allows more.
+Block sizes run one after another, so look at each run's drift before trusting small differences.
+"""
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from harness.analysis.study.grid import NotMeasured
+from harness.analysis.study.study import WINDOWED, read_study
+from harness.analysis.tables.cost import fastest_blocks, table3
+from harness.cli.verbs.run import run_and_show
+from harness.config.compose import compose
+from harness.errors import UserError
+from harness.records.places import RUNS
+
+BLOCKS = "4,8,16,32"
+PROMPTS = 10  # F.1: the first ten questions
+CAP = 512  # F.1: new tokens of a response
+DEFAULTS = (f"limit={PROMPTS}", "schedule=[linear,quadratic,packed]")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs all block sizes and prints the table."""
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    blocks = _blocks(given.get("blocks", BLOCKS))
+    overrides = [*DEFAULTS, *(argument for argument in arguments if not argument.startswith(("blocks=", "run_dir=")))]
+    config = compose(overrides)
+    if WINDOWED in config.model._target_:
+        raise UserError(f"model={config.model.name}: has windows, no blocks. The probe is for Nemotron models.")
+    if config.task.max_new_tokens > CAP and "task.max_new_tokens" not in given:
+        overrides.append(f"task.max_new_tokens={CAP}")
+    folder = Path(given["run_dir"]) if "run_dir" in given else _new_folder(config)
+    for block in blocks:
+        widths = [f"schedules.{name}.width={block - 1}" for name in config.schedules]
+        run_and_show(compose([*overrides, *widths, f"run_dir={folder / f'block-{block}'}"]))
+    study = read_study([folder])
+    for notice in study.notices:
+        print(f"notice: {notice}", file=sys.stderr)
+    try:
+        print(f"\n{table3(study).text()}")
+    except NotMeasured as missing:
+        raise UserError(f"probe {folder}: {missing}. Try several blocks.") from None
+    print("fastest: " + ", ".join(fastest_blocks(study)))
+    return 0
+
+
+def _blocks(text: str) -> Sequence[int]:
+    parts = text.strip("[]").split(",")
+    if not all(part.strip().isdigit() and int(part) >= 2 for part in parts):
+        raise UserError(f"blocks={text}: need block sizes of at least 2, as in blocks={BLOCKS}.")
+    return sorted({int(part) for part in parts})
+
+
+def _new_folder(config: DictConfig) -> Path:
+    time = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    return RUNS / f"{time}_probe_{config.model.name}_{config.task.name}"

@@ -1,0 +1,68 @@
+"""usage: python -m harness replay RUN [KEY=VALUE]
+
+Decodes some prompts of a finished run again, untimed, and writes beside its records what these do not hold:
+
+  traces.json      what each iteration read, predicted and kept, for figure 2 and the report
+  logit_gaps.json  greedy runs: the gap between the top two logits where outputs of two schedules part (F.6)
+
+  prompts=N        prompts to trace, with every schedule; 2 by default
+"""
+
+import sys
+from collections.abc import Sequence
+
+from omegaconf import OmegaConf
+from tqdm import tqdm
+
+from harness.cli.arguments import parse
+from harness.errors import UserError
+from harness.records import logit_gaps, trace
+from harness.records.folder import RunFolder
+from harness.records.record import Record
+from harness.running.build import build_model, build_plan
+from harness.running.replay import Replay, partings
+
+PROMPTS = 2
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Replays one run."""
+    options = parse(arguments, ("prompts",))
+    path, prompts = options.paths[0], options.one("prompts", str(PROMPTS))
+    folder = RunFolder(path)
+    if len(options.paths) > 1 or not folder.records_file.is_file():
+        raise UserError(f"replay {' '.join(arguments)}: name the folder of one run, with its records.jsonl.")
+    if not prompts.isdigit():
+        raise UserError(f"prompts={prompts}: need an integer of at least 0.")
+    config = OmegaConf.create(folder.read_manifest()["config"])
+    plan = build_plan(config)
+    records = [record for record in folder.records() if not record.is_skipped]
+    if not records:
+        raise UserError(f"replay {path}: it has no responses yet.")
+    if records[0].costs_only:
+        raise UserError(f"replay {path}: measured with {records[0].costs_only}; there is nothing to trace.")
+    places = partings(records) if plan.truncation is None else []
+    chosen = _first(records, int(prompts))
+    replay = Replay(plan, build_model(config.model))
+    with tqdm(total=len(chosen) + len(places), file=sys.stderr, dynamic_ncols=True) as bar:
+        traces = []
+        for record in chosen:
+            traced, is_same = replay.trace(record)
+            traces.append(traced)
+            if not is_same:
+                bar.write(f"notice: {record.schedule} on {record.prompt_id}: other tokens than recorded", sys.stderr)
+            bar.update()
+        gaps = replay.gaps(places, bar.update)
+    written = {trace.FILE: trace.traces_json(traces)}
+    if plan.truncation is None:
+        written[logit_gaps.GAPS] = logit_gaps.gaps_json(gaps)
+    for name, value in written.items():
+        folder.write_json(name, value)
+        print(path / name)
+    return 0
+
+
+def _first(records: Sequence[Record], prompts: int) -> Sequence[Record]:
+    """First repetitions of the first prompts."""
+    ids = list(dict.fromkeys(record.prompt_id for record in records))[:prompts]
+    return [record for record in records if record.prompt_id in ids and record.repetition == 0]

@@ -1,0 +1,1 @@
+"""From words on a command line to configs and cells: the only room that knows Hydra's files."""

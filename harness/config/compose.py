@@ -1,0 +1,164 @@
+"""Composes configs from the package's own `conf/` and turns Hydra's complaints into one line each.
+
+`conf/` lies beside this package in a checkout and inside it in an installed wheel.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import get_args
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from harness.errors import UserError, unknown
+
+GROUPS = ("model", "task", "schedules", "order")
+OWN = "schedule."  # starts an override of a schedule without a config file
+_PACKAGE = Path(__file__).parents[1]
+CONFIG_DIR = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if folder.is_dir())
+
+
+@dataclass
+class Settings:
+    """Kinds of the keys of `conf/config.yaml` that hold one value; what each means stands there."""
+
+    weights: str
+    engine: str
+    acceptance_tokens: int | None
+    adapter: str | None
+    adapter_mode: str
+    seed: int
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    limit: int | None
+    shard: str | None
+    on_error: str
+    warmups: int
+    drift_prompts: int
+    samples: int
+    run_dir: str | None
+    cell: int | None
+
+
+KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}
+
+
+def compose(overrides: Sequence[str]) -> DictConfig:
+    """The config of one run, all interpolations and kinds of values checked.
+
+    Args:
+      overrides: as on the command line, e.g. ["task=gsm8k", "schedule=[linear,packed]", "limit=50"].
+
+    Raises:
+      UserError: an unknown name or key, or a value that cannot be read.
+    """
+    try:
+        with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
+            config = hydra_compose("config", overrides=with_own_schedule(overrides))
+        check(config)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise as_user_error(error) from None
+    except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
+        # Hydra asserts what it expects of a group's value.
+        raise UserError(f"config: {' '.join(overrides)} cannot be composed ({error!r}).") from None
+    return config
+
+
+def with_own_schedule(overrides: Sequence[str]) -> list[str]:
+    """`overrides`, with what they say of a schedule that has no config file put among the others, by its own name.
+
+    `schedule._target_=my_module.MySchedule schedule.width=7` becomes `my_schedule` among `schedules`. Its width is
+    that of the model's partial branches where none is given.
+
+    Raises:
+      UserError: no single class is named, or one with the name of another schedule.
+    """
+    own = [override for override in overrides if override.startswith(OWN)]
+    if not own:
+        return list(overrides)
+    values = dict(override.removeprefix(OWN).partition("=")[::2] for override in own)
+    target = values.get("_target_", "")
+    if not re.fullmatch(r"\w+(\.\w+)+", target):
+        raise UserError(
+            f"{own[0]}: sets up a schedule of your own, by schedule._target_=MODULE.CLASS. Those with a config file "
+            "are set by schedules.NAME.KEY."
+        )
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
+    if name in names("schedule"):
+        raise UserError(f"{own[0]}: would be called {name}, as a schedule of conf/schedule/ is. Rename the class.")
+    settings = {"width": "${model.widths.branches}"} | values
+    return [
+        *(override for override in overrides if override not in own),
+        *(f"+schedules.{name}.{key}={value}" for key, value in settings.items()),
+    ]
+
+
+def check(config: DictConfig) -> None:
+    """Resolves `config` and checks that its values are of the kinds that they must be.
+
+    Raises:
+      UserError: the key, its value, and what is needed.
+      OmegaConfBaseException: an interpolation leads nowhere.
+    """
+    missing = OmegaConf.missing_keys(config)
+    if missing:
+        raise UserError(f"{min(missing)}=???: needs a value.")
+    for group in GROUPS:
+        if not OmegaConf.is_dict(config[group]):
+            raise UserError(f"{group}={config[group]}: need a name, as `python -m harness list` shows them.")
+    for field in fields(Settings):
+        value = config[field.name]
+        typed = OmegaConf.structured(Settings)
+        try:
+            typed[field.name] = value
+        except OmegaConfBaseException:
+            kinds = " or ".join(KINDS[kind] for kind in get_args(field.type) or (field.type,))
+            raise UserError(f"{field.name}={'null' if value is None else value}: need {kinds}.") from None
+        config[field.name] = typed[field.name]
+    # Last, so that what refers to these values gets them in their kinds.
+    OmegaConf.resolve(config)
+
+
+def as_user_error(error: Exception) -> UserError:
+    """What a user should read for an error of Hydra or OmegaConf."""
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        if group:
+            return unknown(group, name, names(group))
+    message = " ".join(str(error).split())
+    if isinstance(error, OverrideParseException):
+        return UserError(f"{error.override}: cannot be read as KEY=VALUE ({message.split(' See https')[0]}).")
+    unknown_key = re.match(r"Could not override '([^']+)'", message)
+    if unknown_key:
+        return _unknown_key(unknown_key.group(1))
+    return UserError(f"config: {message}")
+
+
+def _unknown_key(key: str) -> UserError:
+    known = [str(known) for known in OmegaConf.load(CONFIG_DIR / "config.yaml") if known not in ("defaults", "hydra")]
+    near = difflib.get_close_matches(key, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return UserError(
+        f"{key}: no such key here. Keys stand in conf/config.yaml and in the files of the chosen model, task and "
+        f"schedules; +{key}=... adds one.{hint}"
+    )
+
+
+def names(group: str) -> Iterable[str]:
+    """Names of the configs in `group`."""
+    return sorted(path.stem for path in (CONFIG_DIR / group).glob("*.yaml"))
+
+
+def described(group: str) -> Iterator[tuple[str, str]]:
+    """Name and one-line description (the first comment that is no package line) of each config in `group`."""
+    for name in names(group):
+        lines = (CONFIG_DIR / group / f"{name}.yaml").read_text().splitlines()
+        comments = [line[1:].strip() for line in lines if line.startswith("#")]
+        yield name, next((line for line in comments if not line.startswith("@package")), "")

@@ -1,0 +1,1 @@
+"""One forward pass over given rows, and how it is executed."""

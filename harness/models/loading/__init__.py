@@ -1,0 +1,1 @@
+"""From a config to a checkpoint that was found, checked and read."""

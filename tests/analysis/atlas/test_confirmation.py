@@ -1,0 +1,32 @@
+"""Measured methods beside the fastest Packed and Quadratic."""
+
+import pytest
+
+from harness.analysis.atlas.confirmation import confirmation_table
+from harness.errors import UserError
+from tests.builders.synthetic_runs import record
+
+
+def made(schedule: str, width: int, wall_s: float, prompts: int = 4) -> list:
+    return [
+        record(schedule=schedule, width=width, prompt_id=f"p{index}", tokens=60, nfe=12, rows=480, wall_s=wall_s)
+        for index in range(prompts)
+    ]
+
+
+def test_rivals_are_the_fastest_widths_and_shared_prompts_alone_count():
+    records = [*made("packed", 7, 2.0), *made("packed", 15, 1.0), *made("mine", 7, 0.8, prompts=3)]
+    table = confirmation_table(records)
+    assert [column.name for column in table.columns[6:]] == ["Tokens/s / Packed-SS W = 15", "Tokens/s / Quadratic-SS"]
+    slow, fast, mine = table.rows
+    assert [row[2].value for row in table.rows] == [3, 3, 3]
+    assert (mine[0], mine[3].value, mine[4].value, mine[5].value) == ("mine", 5, 40, pytest.approx(75))
+    assert [row[6].estimate.value for row in (slow, fast, mine)] == pytest.approx([0.5, 1, 1.25])
+    assert mine[6].estimate.low == pytest.approx(1.25)
+    assert mine[7].estimate is None
+
+
+def test_methods_without_a_common_prompt_are_not_compared():
+    other = [record(schedule="linear", width=7, prompt_id="elsewhere")]
+    with pytest.raises(UserError, match="0 prompts were answered by every method"):
+        confirmation_table([*made("packed", 7, 1.0), *other])

@@ -1,0 +1,98 @@
+"""`python -m harness bench`: every part measures what it says, at small sizes."""
+
+import csv
+
+import pytest
+
+from harness.bench import attention, growth, host, peers, resampling, roofline, startup
+from harness.bench import embedded as measuring
+from harness.cli.main import main
+from harness.cli.verbs import bench
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(growth, "CONTEXTS", (64, 128))
+    monkeypatch.setattr(growth, "WIDTHS", (1, 3, 31))
+    monkeypatch.setattr(growth, "ITERATIONS", 3)
+    monkeypatch.setattr(growth, "REPEATS", 1)
+    for name, value in {"LONG": 60, "EARLY": 10, "LATE": 40, "SPAN": 6}.items():
+        monkeypatch.setattr(growth, name, value)
+    monkeypatch.setattr(host, "STORED_REPEATS", 2)
+    monkeypatch.setattr(host, "POSITIONS", 100)
+    monkeypatch.setattr(attention, "REPEATS", 1)
+    monkeypatch.setattr(attention, "CALLS", 1)
+    monkeypatch.setattr(peers, "PROBED", 1)
+    monkeypatch.setattr(peers, "CAP", 24)
+    for part in (attention, peers):
+        monkeypatch.setattr(part, "can_compile", lambda: False)
+    monkeypatch.setattr(resampling, "RESAMPLES", 2000)
+    monkeypatch.setattr(resampling, "PROMPTS", 100)
+    monkeypatch.setattr(roofline, "REPEATS", 1)
+    monkeypatch.setattr(roofline, "CAP", 24)
+    monkeypatch.setattr(startup, "REPEATS", 1)
+    monkeypatch.setattr(startup, "IMPORTS", "import json")
+
+
+def rows(path):
+    with path.open() as file:
+        return {row[0]: row[1:] for row in csv.reader(file)}
+
+
+@pytest.mark.parametrize("part", sorted(bench.PARTS.keys() - {"growth"}))
+def test_every_part_notes_as_many_measurements_as_it_announces(part, tmp_path):
+    noted = []
+    tables = bench.PARTS[part].measure(2, lambda: noted.append(1), tmp_path)
+    assert len(noted) == bench.PARTS[part].steps(2)
+    for table in tables:
+        assert table.rows
+        assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_tables_and_figure_are_written(tmp_path, capsys):
+    assert main(["bench", "growth", "resampling", "out=here"]) == 0
+    announced = growth.steps() + resampling.steps()
+    assert f"{announced}/{announced}" in capsys.readouterr().err.splitlines()[-1]
+    written = {path.name for path in (tmp_path / "here").iterdir()}
+    assert written == {
+        "bench.md",
+        "context.csv",
+        "width.csv",
+        "output.csv",
+        "resampling.csv",
+        "growth.png",
+        "growth.pdf",
+    }
+    assert rows(tmp_path / "here/width.csv")["quadratic"][2] == "-"  # never as wide as 31
+
+
+def test_peers_refuse_to_compare_what_says_something_else():
+    with pytest.raises(Exception, match="gives other tokens"):
+        peers._check_alike({peers.BASE: [peers.Answer([1, 2], 0.1)], "other": [peers.Answer([1, 3], 0.1)]})
+
+
+def test_scipy_and_we_agree_on_every_statistic_of_a_cell():
+    note = resampling.resampling_part(lambda: None).notes[0]
+    apart = float(note.split("at most ")[1].split(" %")[0])
+    assert apart < 20  # of an interval, with a tenth of the resamples
+
+
+def test_prompts_that_are_measured_are_no_others():
+    model = measuring.load()
+    measured, apart = measuring.prompts(model, 5), measuring.prompts(model, 5, skip=5)
+    assert not {tuple(one) for one in measured} & {tuple(one) for one in apart}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["speed"], "no such part of the bench"),
+        (["repeats=1"], "repeats=1: need an integer of at least 2"),
+        (["x=1"], "bench x=: takes names of parts"),
+        (["out=/dev/null/x"], "out=/dev/null/x: cannot be written"),
+    ],
+)
+def test_mistakes_get_one_line(arguments, said, capsys):
+    assert main(["bench", *arguments]) == 2
+    assert said in capsys.readouterr().err
