@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from harness.errors import UserError
 
 GAPS = "logit_gaps.json"
@@ -20,11 +22,13 @@ SCHEMA = 1
 
 def first_difference(one: Sequence[int], other: Sequence[int]) -> Sequence[tuple[int, tuple[int | None, int | None]]]:
     """The first position that differs with the tokens there; nothing for equal outputs."""
-    for index in range(max(len(one), len(other))):
-        tokens = (one[index] if index < len(one) else None, other[index] if index < len(other) else None)
-        if tokens[0] != tokens[1]:
-            return [(index + 1, tokens)]
-    return []
+    shorter = min(len(one), len(other))
+    differing = np.flatnonzero(np.not_equal(one[:shorter], other[:shorter]))
+    if len(one) == len(other) and not differing.size:
+        return []
+    index = int(differing[0]) if differing.size else shorter
+    tokens = tuple(int(output[index]) if index < len(output) else None for output in (one, other))
+    return [(index + 1, tokens)]
 
 
 def gaps_json(gaps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from harness.errors import UserError
 from harness.system import machine
 
+MANIFEST = "manifest.json"
 SCHEMA = 1
 IDENTITY = ("schema", "config", "plan", "data")
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "hydra-core", "numpy", "evalplus")

@@ -3,10 +3,11 @@
 A ratio of totals is never a mean of ratios: long responses weigh what they cost.
 """
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from harness.records.record import Record
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 # What all schedules are compared with (E.5).
 BASELINE = "linear"
@@ -52,28 +53,23 @@ METRICS = {
 }
 
 
-def counted(record: Record) -> Sequence[float]:
-    """What one response adds to each of `COLUMNS`."""
-    correct = None if record.verdict is None else record.verdict.get("correct")
-    return (
-        1,
-        record.tokens,
-        record.nfe,
-        record.rows,
-        record.adapter_rows_selected,
-        record.adapter_rows_evaluated,
-        record.prompt_tokens,
-        max(len(record.accepted) - 1, 0),
-        record.wall_s,
-        record.model_s,
-        record.wall_s - record.model_s,
-        correct is True,
-        correct is not None,
-    )
+def counted(responses: pd.DataFrame) -> NDArray[np.float64]:
+    """What each response adds to each of `COLUMNS`: [responses, columns].
+
+    Args:
+      responses: rows as `harness.records.frame` gives them, skipped prompts left out.
+    """
+    iterations = np.array([len(accepted) for accepted in responses["accepted"]], dtype=np.int64)
+    columns = {
+        "responses": np.ones(len(responses)),
+        "iterations": np.maximum(iterations - 1, 0),
+        "non_model_s": responses["wall_s"] - responses["model_s"],
+        "correct": responses["correct"].fillna(False),
+        "graded": responses["correct"].notna(),
+    }
+    return np.stack([np.asarray(columns.get(name, responses.get(name)), dtype=np.float64) for name in COLUMNS], axis=1)
 
 
-def totals(records: Iterable[Record]) -> dict[str, float]:
-    """Sums of all `COLUMNS` over responses; skipped prompts are no responses."""
-    rows = [counted(record) for record in records if not record.is_skipped]
-    columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
-    return {name: sum(column) for name, column in zip(COLUMNS, columns, strict=True)}
+def totals(responses: pd.DataFrame) -> dict[str, float]:
+    """Sums of all `COLUMNS` over responses."""
+    return dict(zip(COLUMNS, counted(responses).sum(axis=0).tolist(), strict=True))

@@ -20,8 +20,8 @@ SCHEMA = 1
 SKIPPED = "skipped"
 FAILED = "failed"
 CHECKSUM = "checksum"
+_MARK = f', "{CHECKSUM}": '.encode()
 INTEGERS = "q"  # array's code for 64 bits
-LISTS = ("token_ids", "accepted")
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,8 @@ def sealed(values: Mapping[str, Any]) -> str:
     return f'{body[:-1]}, "{CHECKSUM}": "{_checksum(body.encode())}"}}\n'
 
 
-def read_records(path: Path, is_compact: bool = False) -> Iterator[Record]:
+def read_records(path: Path) -> Iterator[Record]:
     """The records of a file, in the order in which they were written; a torn last line is none.
-
-    Args:
-      is_compact: whether lists of integers come as arrays, which take a tenth of the memory.
 
     Raises:
       UserError: a line is not a record of this schema, or was changed or damaged; with its number.
@@ -121,7 +118,7 @@ def read_records(path: Path, is_compact: bool = False) -> Iterator[Record]:
     torn = torn_bytes(lines[-1])
     for number, line in enumerate(lines[:-1] if torn else lines, start=1):
         if line:
-            yield _record(line, f"{path}: line {number}", is_compact)
+            yield _record(line, path, number)
 
 
 def last_line(path: Path) -> bytes:
@@ -132,26 +129,23 @@ def last_line(path: Path) -> bytes:
 def torn_bytes(last_line: bytes) -> int:
     """Length in bytes of what a killed run left of its last line; 0 where that is whole, but for its newline."""
     try:
-        _record(last_line, "")
+        _record(last_line, Path(), 0)
     except UserError:
         return len(last_line)
     return 0
 
 
-def _record(line: bytes, place: str, is_compact: bool = False) -> Record:
+def _record(line: bytes, path: Path, number: int) -> Record:
+    place = f"{path}: line {number}"
     try:
         values = json.loads(line)
         if values["schema"] != SCHEMA:
             raise UserError(f"{place} has schema {values['schema']}, this version reads {SCHEMA}.")
-        given = values.get(CHECKSUM)
-        if given is not None and given != _checksum(line.rpartition(f', "{CHECKSUM}"'.encode())[0] + b"}"):
+        if CHECKSUM in values and unsealed(line) is None:
             raise UserError(
                 f"{place} was changed or damaged, its checksum does not match. "
                 "Take it out; the run, started again, decodes that response anew."
             )
-        if is_compact:
-            # Before they are checked: an array is made of integers alone.
-            values |= {name: array(INTEGERS, values[name]) for name in LISTS if isinstance(values[name], list)}
         known = {name: values[name] for name in _kinds() if name in values}
         wrong = [name for name, value in known.items() if not _kinds()[name](value)]
         if wrong:
@@ -161,6 +155,13 @@ def _record(line: bytes, place: str, is_compact: bool = False) -> Record:
         raise UserError(f"{place} is no record ({error!r}).") from None
 
 
+def unsealed(line: bytes) -> bytes | None:
+    """The JSON object that a line holds, without its checksum; None where that is missing or another one's."""
+    body, mark, seal = line.rpartition(_MARK)
+    body += b"}"
+    return body if mark and seal.rstrip() == f'"{_checksum(body)}"}}'.encode() else None
+
+
 @cache
 def _kinds() -> Mapping[str, Callable[[Any], bool]]:
     """For each field of a record, whether a JSON value can be one."""
@@ -168,7 +169,7 @@ def _kinds() -> Mapping[str, Callable[[Any], bool]]:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def _is_number(value: Any) -> bool:
@@ -200,7 +201,7 @@ KINDS: Mapping[Any, Callable[[Any], bool]] = {
     str | None: lambda value: value is None or _is_text(value),
     int | None: lambda value: value is None or _is_count(value),
     float | None: lambda value: value is None or _is_number(value),
-    Sequence[int]: lambda value: isinstance(value, array) or (isinstance(value, list) and _is_integers(value)),
+    Sequence[int]: lambda value: isinstance(value, list) and _is_integers(value),
     Mapping[str, Any] | None: _is_verdict,
 }
 

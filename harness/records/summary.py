@@ -1,21 +1,26 @@
 """The closing numbers of a run: ratios of totals for each schedule, and the ratios to Linear-SS (section 4, E.5)."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from harness.records.frame import answered
 from harness.records.metrics import BASELINE, METRICS, totals
-from harness.records.record import FAILED, SKIPPED, Record
+from harness.records.record import FAILED, SKIPPED
 
 SUMS = ("responses", "tokens", "nfe", "rows", "wall_s")
+WHOLE = ("responses", "tokens", "nfe", "rows")
 RATIOS = ("throughput", "tokens_per_nfe", "time_per_nfe_s")
 OUTLIER = 3.0  # times the schedule's median time per call
 
 
-def summarize(records: Iterable[Record], drift: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def summarize(records: pd.DataFrame, drift: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Totals, rates and agreement of a run's records.
 
     Args:
+      records: as in `harness.records.frame`.
       drift: the run's drift check, handed on.
 
     Returns:
@@ -29,19 +34,16 @@ def summarize(records: Iterable[Record], drift: Mapping[str, Any] | None) -> Map
       `agreement`: how many responses all schedules answered with the same token ids, of how many; null where they
         mean nothing.
     """
-    by_schedule: dict[str, list[Record]] = {}
-    for record in records:
-        by_schedule.setdefault(record.schedule, []).append(record)
+    by_schedule = dict(iter(records.groupby("schedule", sort=False)))
     schedules = {name: _totals(group) for name, group in by_schedule.items()}
     if BASELINE in schedules:
         for totals in schedules.values():
             totals["ratios_to_linear"] = {key: _ratio(totals[key], schedules[BASELINE][key]) for key in RATIOS}
-    every = [record for group in by_schedule.values() for record in group]
-    costs_only = next((record.costs_only for record in every if record.costs_only), None)
+    costs_only = next(iter(records["costs_only"].dropna()), None)
     return {
         "schedules": schedules,
-        "skipped": _prompts(every, SKIPPED),
-        "failed": _prompts(every, FAILED),
+        "skipped": _prompts(records, SKIPPED),
+        "failed": _prompts(records, FAILED),
         "outliers": [outlier for group in by_schedule.values() for outlier in _outliers(group)],
         "drift": drift,
         "costs_only": costs_only,
@@ -49,35 +51,36 @@ def summarize(records: Iterable[Record], drift: Mapping[str, Any] | None) -> Map
     }
 
 
-def _prompts(records: Iterable[Record], stop_reason: str) -> Sequence[str]:
-    return sorted({record.prompt_id for record in records if record.stop_reason == stop_reason})
+def _prompts(records: pd.DataFrame, stop_reason: str) -> Sequence[str]:
+    return sorted(set(records.loc[records["stop_reason"] == stop_reason, "prompt_id"]))
 
 
-def _outliers(records: Sequence[Record]) -> Sequence[Mapping[str, Any]]:
-    times = [(record.wall_s / record.nfe, record) for record in records if record.nfe]
-    usual = median(time for time, _ in times) if times else 0.0
+def _outliers(records: pd.DataFrame) -> Sequence[Mapping[str, Any]]:
+    called = records[records["nfe"] > 0]
+    times = called["wall_s"] / called["nfe"]
+    usual = float(times.median()) if len(times) else 0.0
+    slow = called.assign(times_median=times / usual if usual else 0.0)
     return [
         {
-            "schedule": record.schedule,
-            "prompt_id": record.prompt_id,
-            "repetition": record.repetition,
-            "times_median": round(time / usual, 2),
+            "schedule": one.schedule,
+            "prompt_id": one.prompt_id,
+            "repetition": one.repetition,
+            "times_median": round(one.times_median, 2),
         }
-        for time, record in times
-        if time > OUTLIER * usual > 0
+        for one in slow[slow["times_median"] > OUTLIER].itertuples()
     ]
 
 
-def _totals(records: Sequence[Record]) -> dict[str, Any]:
-    sums = totals(records)
-    peaks = [record.memory_bytes for record in records if record.memory_bytes is not None]
+def _totals(records: pd.DataFrame) -> dict[str, Any]:
+    responses = answered(records)
+    sums, peaks = totals(responses), records["memory_bytes"].dropna()
     return {
-        "width": records[0].width,
-        "passed_over": sum(record.is_skipped for record in records),
-        **{name: sums[name] for name in SUMS},
+        "width": int(records["width"].iloc[0]),
+        "passed_over": len(records) - len(responses),
+        **{name: int(sums[name]) if name in WHOLE else sums[name] for name in SUMS},
         **{name: _ratio(sums[METRICS[name].above], sums[METRICS[name].below]) for name in (*RATIOS, "accuracy")},
         "non_model_s": sums["non_model_s"],
-        **({"memory_bytes": max(peaks)} if peaks else {}),
+        **({"memory_bytes": int(peaks.max())} if len(peaks) else {}),
     }
 
 
@@ -85,16 +88,11 @@ def _ratio(above: float | None, below: float | None) -> float | None:
     return above / below if above is not None and below else None
 
 
-def _agreement(by_schedule: Mapping[str, Sequence[Record]]) -> Mapping[str, int] | None:
+def _agreement(by_schedule: Mapping[str, pd.DataFrame]) -> Mapping[str, int] | None:
     """Only prompts that every schedule answered count; None for a single schedule."""
     if len(by_schedule) < 2:
         return None
-    answers: dict[tuple[str, int], list[Sequence[int]]] = {}
-    for group in by_schedule.values():
-        for record in group:
-            if not record.is_skipped:
-                key = (record.prompt_id, record.repetition)
-                answers.setdefault(key, []).append(record.token_ids)
-    complete = [given for given in answers.values() if len(given) == len(by_schedule)]
-    same = sum(all(answer == given[0] for answer in given) for given in complete)
+    outputs = [answered(group).set_index(["prompt_id", "repetition"])["token_ids"] for group in by_schedule.values()]
+    complete = pd.concat(outputs, axis=1, join="inner")
+    same = sum(all(np.array_equal(one[0], other) for other in one[1:]) for one in complete.itertuples(index=False))
     return {"identical": same, "compared": len(complete)}

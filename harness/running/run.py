@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from harness.errors import UserError
 from harness.records.folder import RunFolder
+from harness.records.frame import read_run
 from harness.records.manifest import identity
 from harness.records.places import RUNS
 from harness.records.shard import shard_folder
@@ -69,7 +70,7 @@ def run(config: DictConfig, observer: Observer) -> Finished:
         for field, values in model.facts.get("unlike_expected", {}).items():
             log.warning("config.json has %s=%s, known is %s", field, values["found"], values["expected"])
         Runner(plan, model, folder).run(observer)
-        summary = summarize(folder.records(), folder.latest("drift"))
+        summary = summarize(read_run(folder.path).frame, folder.latest("drift"))
         folder.write_json("summary.json", summary)
     return Finished(folder, summary, len(plan.own_items) * plan.repetitions)
 

@@ -8,6 +8,7 @@ import torch
 
 from harness.cli.closing_table import closing_table
 from harness.cli.main import main
+from harness.records.frame import as_frame
 from harness.records.record import read_records
 from harness.records.summary import summarize
 from harness.running.steady_state import drift, settle
@@ -57,7 +58,7 @@ def test_drift_is_the_time_of_the_first_prompts_again():
         "ratios": {"linear": 1.5, "packed": 1.0},
         "other_tokens": 2,
     }
-    table = closing_table(summarize(records, found), 20)
+    table = closing_table(summarize(as_frame(records), found), 20)
     assert "first 2 prompts again at the end: linear 1.50, packed 1.00; 2 responses had OTHER TOKENS" in table
     assert drift([], again, most=5) is None
     assert drift(records[:18], again, most=5) is None, "nine prompts: one would be more than a tenth"
@@ -91,19 +92,19 @@ def test_the_highest_peak_of_memory_is_summed_up_only_where_it_is_known():
         for schedule, peaks in (("packed", [3 * 10**9, 4 * 10**9, None]), ("linear", [None, None]))
         for number, peak in enumerate(peaks)
     ]
-    summary = summarize(records, None)
+    summary = summarize(as_frame(records), None)
     assert summary["schedules"]["packed"]["memory_bytes"] == 4 * 10**9
     assert "memory_bytes" not in summary["schedules"]["linear"]
     header, packed, linear = closing_table(summary, 3).splitlines()[:3]
     assert "GB at peak" in header
     assert ("4.00" in packed, "4.00" in linear) == (True, False)
-    assert "GB at peak" not in closing_table(summarize(records[3:], None), 2)
+    assert "GB at peak" not in closing_table(summarize(as_frame(records[3:]), None), 2)
 
 
 def test_outliers_are_named_and_counted_all_the_same():
     records = [replace(RECORD, prompt_id=f"toy/{number}") for number in range(9)]
     records.append(replace(RECORD, prompt_id="toy/9", wall_s=5.0))
-    summary = summarize(records, None)
+    summary = summarize(as_frame(records), None)
     assert [(one["prompt_id"], one["times_median"]) for one in summary["outliers"]] == [("toy/9", 10.0)]
     assert summary["schedules"]["packed"]["wall_s"] == pytest.approx(9 * 0.5 + 5)
     assert "packed on toy/9 x 10.0" in closing_table(summary, 10)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from harness.analysis.measures.layout_rows import CALLS
 from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
-from harness.records.record import Record
 
 PERCENTILES = (5, 25, 50, 75, 95, 99)
 POSITION_BINS = 16
@@ -43,11 +42,12 @@ def rate_over_output(cell: PairedCell, method: Method) -> tuple[NDArray[np.float
     over positions is how much the calls yield. Bins hold equally many positions; a bin's rate is a ratio of totals.
     """
     records = cell.records(method)
-    longest = max(record.tokens for record in records)
+    longest = int(records["tokens"].max())
     edges = np.linspace(0, longest, min(POSITION_BINS, longest) + 1)
     tokens, seconds = np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
-    for record in records:
-        per_token = np.repeat(*_seconds_per_token(record, CALLS.get(method.schedule, 1)))
+    calls = CALLS.get(method.schedule, 1)
+    for accepted, nfe, wall_s in zip(records["accepted"], records["nfe"], records["wall_s"], strict=True):
+        per_token = np.repeat(*_seconds_per_token(accepted, nfe, wall_s, calls))
         bins = np.searchsorted(edges, np.arange(len(per_token)) + 0.5) - 1
         tokens += np.bincount(bins, minlength=len(tokens))
         seconds += np.bincount(bins, per_token, minlength=len(tokens))
@@ -57,23 +57,23 @@ def rate_over_output(cell: PairedCell, method: Method) -> tuple[NDArray[np.float
 
 def wall_percentiles(cell: PairedCell, method: Method) -> Sequence[float]:
     """Seconds per response at each of `PERCENTILES`."""
-    seconds = [record.wall_s for record in cell.records(method)]
-    return [float(value) for value in np.percentile(seconds, PERCENTILES)]
+    return [float(value) for value in np.percentile(cell.records(method)["wall_s"], PERCENTILES)]
 
 
 def _accepted(cell: PairedCell, method: Method, last: bool) -> NDArray[np.int64]:
     """Tokens emitted in each iteration after the prompt's call, with or without each response's last."""
     end = None if last else -1
-    counts = [np.asarray(record.accepted[1:end], dtype=np.int64) for record in cell.records(method)]
+    counts = [accepted[1:end] for accepted in cell.records(method)["accepted"]]
     return np.concatenate(counts) if counts else np.zeros(0, dtype=np.int64)
 
 
-def _seconds_per_token(record: Record, calls: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _seconds_per_token(
+    accepted: NDArray[np.int64], nfe: int, wall_s: float, calls: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """For each iteration that emitted something: seconds per token, and tokens."""
-    accepted = np.asarray(record.accepted, dtype=np.int64)
     spent = np.full(len(accepted), float(calls))
     # The prompt's iteration takes the calls that the others leave, one or two.
-    spent[:1] = max(record.nfe - calls * (len(accepted) - 1), 1)
+    spent[:1] = max(nfe - calls * (len(accepted) - 1), 1)
     emitted = accepted > 0
-    seconds = record.wall_s * spent / spent.sum()
+    seconds = wall_s * spent / spent.sum()
     return seconds[emitted] / accepted[emitted], accepted[emitted]

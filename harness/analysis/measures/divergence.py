@@ -6,10 +6,12 @@ In exact arithmetic there are none. Records hold no logits; where a run was repl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
+
 from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
 from harness.records.logit_gaps import GAPS, first_difference, read_gaps
-from harness.records.record import Record
 
 
 @dataclass(frozen=True)
@@ -45,31 +47,26 @@ class Trajectories:
 def trajectories(cell: PairedCell, baseline: Method, method: Method) -> Trajectories:
     """The outputs of `method` beside the baseline's, response by response."""
     gaps = _gaps(cell)
-    pairs = list(zip(cell.records(baseline), cell.records(method), strict=True))
+    one, other = cell.records(baseline), cell.records(method)
+    outputs = zip(one.index, one["token_ids"], other["token_ids"], strict=True)
     divergences = [
-        Divergence(one.prompt_id, position, tokens, gaps.get((one.prompt_id, position)))
-        for one, other in pairs
-        for position, tokens in first_difference(one.token_ids, other.token_ids)
+        Divergence(prompt_id, position, tokens, gaps.get((prompt_id, position)))
+        for (prompt_id, _), *pair in outputs
+        for position, tokens in first_difference(*pair)
     ]
-    labels = [(_label(one), _label(other)) for one, other in pairs]
-    differ = sum(None not in pair and pair[0] != pair[1] for pair in labels)
-    return Trajectories(len(pairs), divergences, differ)
+    return Trajectories(len(one), divergences, distinct_labels(cell, (baseline, method)))
 
 
 def distinct_outputs(cell: PairedCell, methods: Sequence[Method]) -> int:
     """Responses for which not all of `methods` emitted the same tokens."""
-    groups = zip(*(cell.records(method) for method in methods), strict=True)
-    return sum(len({tuple(record.token_ids) for record in group}) > 1 for group in groups)
+    groups = zip(*(cell.records(method)["token_ids"] for method in methods), strict=True)
+    return sum(any(not np.array_equal(group[0], other) for other in group[1:]) for group in groups)
 
 
 def distinct_labels(cell: PairedCell, methods: Sequence[Method]) -> int:
     """Responses that some of `methods` have right and others wrong."""
-    groups = zip(*(cell.records(method) for method in methods), strict=True)
-    return sum(len({_label(record) for record in group} - {None}) > 1 for group in groups)
-
-
-def _label(record: Record) -> bool | None:
-    return None if record.verdict is None else record.verdict.get("correct")
+    labels = pd.concat([cell.records(method)["correct"] for method in methods], axis=1)
+    return int((labels.any(axis=1) & (~labels).any(axis=1)).sum())
 
 
 def _gaps(cell: PairedCell) -> Mapping[tuple[str, int], float]:

@@ -6,10 +6,11 @@ from a full draft, the rows or the call that propose it (E.2).
 
 from typing import NamedTuple
 
-from harness.analysis.measures.layout_rows import CALLS, Start, start
+import numpy as np
+
+from harness.analysis.measures.layout_rows import CALLS, start
 from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
-from harness.records.record import Record
 
 
 class Recorded(NamedTuple):
@@ -32,25 +33,24 @@ class Recorded(NamedTuple):
 def recorded(cell: PairedCell, method: Method) -> Recorded | None:
     """The means; None where no response came to a regular iteration."""
     begun = start(cell.family, method.schedule, method.width, cell.key.temperature == 0)
-    regular = [record for record in cell.records(method) if len(record.accepted) > begun.iterations]
-    iterations = sum(len(record.accepted) - begun.iterations for record in regular)
-    if not iterations:
+    records = cell.records(method)
+    iterations = np.array([len(accepted) - begun.iterations for accepted in records["accepted"]], dtype=np.int64)
+    regular = records[iterations > 0]
+    if regular.empty:
         return None
-    spent = zip(*(_regular(record, begun, cell.key.adapter_mode) for record in regular), strict=True)
-    return Recorded(*(sum(column) / iterations for column in spent))
-
-
-def _regular(record: Record, begun: Start, adapter_mode: str) -> tuple[float, ...]:
-    """What a response spent in regular iterations."""
-    selected = begun.selected if record.adapter else 0
-    updates_prompt = record.adapter and begun.updates_prompt and not adapter_mode
-    return (
-        record.nfe - begun.calls,
-        record.rows - record.prompt_tokens - begun.rows,
-        sum(record.accepted[begun.iterations :]),
-        record.adapter_rows_selected - selected,
-        record.adapter_rows_evaluated - selected - (record.prompt_tokens if updates_prompt else 0),
+    # What a response spent before its regular iterations is taken off.
+    has_adapter = regular["adapter"].notna()
+    selected = begun.selected * has_adapter
+    updates_prompt = begun.updates_prompt and not cell.key.adapter_mode
+    prompt = regular["prompt_tokens"] * has_adapter if updates_prompt else 0
+    spent = (
+        (regular["nfe"] - begun.calls).sum(),
+        (regular["rows"] - regular["prompt_tokens"] - begun.rows).sum(),
+        sum(int(accepted[begun.iterations :].sum()) for accepted in regular["accepted"]),
+        (regular["adapter_rows_selected"] - selected).sum(),
+        (regular["adapter_rows_evaluated"] - selected - prompt).sum(),
     )
+    return Recorded(*(float(total / iterations[iterations > 0].sum()) for total in spent))
 
 
 def model_ms_per_iteration(cell: PairedCell | None, method: Method) -> float | None:

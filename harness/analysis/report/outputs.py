@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import pandas as pd
+
 from harness.analysis.study.cells import NATIVE, Method
 from harness.analysis.study.grid import methods_in_order
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.style import look
 from harness.analysis.trace_grid import View, views
 from harness.errors import UserError
-from harness.records.record import Record
 from harness.records.trace import Trace, read_traces
 
 SAMPLES = 3
@@ -39,7 +40,7 @@ class Sample:
 
     label: str
     colour: str
-    record: Record
+    record: pd.Series
     verdict: str
     pieces: Sequence[Piece]
     iterations: Sequence[View]
@@ -59,12 +60,15 @@ def prompts_of(cell: PairedCell) -> tuple[Sequence[Prompt], Sequence[str]]:
     # Prompts are numbered; ids sort as texts, so the shortest come first.
     others = sorted(set(cell.prompt_ids) - set(traced), key=lambda prompt_id: (len(prompt_id), prompt_id))
     chosen = [*traced, *others][:SAMPLES]
-    first = {method: {record.prompt_id: record for record in reversed(cell.records(method))} for method in cell.methods}
+    first = {
+        method: cell.records(method).groupby(level="prompt_id").head(1).droplevel("repetition")
+        for method in cell.methods
+    }
     return [
         Prompt(
             prompt_id,
             [
-                _sample(method, first[method][prompt_id], traces.get((method, prompt_id)))
+                _sample(method, first[method].loc[prompt_id], traces.get((method, prompt_id)))
                 for method in methods_in_order(cell.methods)
             ],
         )
@@ -85,10 +89,10 @@ def _traces(cell: PairedCell) -> tuple[Mapping[tuple[Method, str], Trace], Seque
     return found, notices
 
 
-def _sample(method: Method, record: Record, trace: Trace | None) -> Sample:
+def _sample(method: Method, record: pd.Series, trace: Trace | None) -> Sample:
     style = look(method.schedule)
     # A replay on another machine may have decoded something else; its colours would be wrong.
-    is_same = trace is not None and len(trace.tokens) == record.tokens
+    is_same = trace is not None and len(trace.tokens) == record["tokens"]
     return Sample(
         label=f"{style.label} (W = {method.width})" if method.width else style.label,
         colour=style.colour,
@@ -99,9 +103,10 @@ def _sample(method: Method, record: Record, trace: Trace | None) -> Sample:
     )
 
 
-def _verdict(record: Record) -> str:
-    correct = None if record.verdict is None else record.verdict.get("correct")
-    return {True: "right", False: "wrong", None: "not graded"}[correct]
+def _verdict(record: pd.Series) -> str:
+    if pd.isna(record["correct"]):
+        return "not graded"
+    return "right" if record["correct"] else "wrong"
 
 
 def _pieces(trace: Trace) -> Sequence[Piece]:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from harness.analysis.study.runs import Facts, Reads, Run
-from harness.records.record import Record
+from harness.records.frame import answered
 
 # SetDLM's native decoder has no verification order (E.6); it is shown beside left-to-right verification.
 NATIVE = "native"
@@ -57,7 +59,7 @@ class Measured:
     """What one method did in a cell.
 
     Attributes:
-      records: by prompt and repetition, skipped prompts left out.
+      records: its responses, indexed and sorted by prompt and repetition; skipped prompts left out.
       skipped: prompts that did not fit the model's context.
       facts: of the runs that the records come from; more than one where shards differ.
       folders: of these runs.
@@ -65,7 +67,7 @@ class Measured:
       reads: what a forward pass has to read; None where no manifest says.
     """
 
-    records: Mapping[tuple[str, int], Record]
+    records: pd.DataFrame
     skipped: frozenset[str]
     facts: frozenset[Facts]
     folders: Sequence[Path]
@@ -75,7 +77,7 @@ class Measured:
     @property
     def prompts(self) -> int:
         """Prompts with a response."""
-        return len({prompt_id for prompt_id, _ in self.records})
+        return self.records.index.unique("prompt_id").size
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,15 @@ class Grouped:
     notices: Sequence[str]
 
 
+# What tells the cells and methods of one run apart.
+_APART = ["model", "task", "temperature", "order", "adapter", "top_k", "top_p", "schedule", "width"]
+_PLACE = ["prompt_id", "repetition"]
+
+
 @dataclass(frozen=True)
 class _Part:
     run: Run
-    records: Sequence[Record]
+    records: pd.DataFrame
 
 
 def group(runs: Iterable[Run], schedules: Sequence[str] = ()) -> Grouped:
@@ -110,12 +117,12 @@ def group(runs: Iterable[Run], schedules: Sequence[str] = ()) -> Grouped:
     parts: dict[tuple[CellKey, Method], list[_Part]] = {}
     families: dict[CellKey, str] = {}
     for run in runs:
-        by_cell: dict[tuple[CellKey, Method], list[Record]] = {}
-        for record in run.records:
-            if not schedules or record.schedule in schedules:
-                by_cell.setdefault(_place(record, run), []).append(record)
-        for place, records in by_cell.items():
-            parts.setdefault(place, []).append(_Part(run, records))
+        records = run.records
+        if schedules:
+            records = records[records["schedule"].isin(schedules)]
+        for _, group_of_run in records.groupby(_APART, dropna=False, sort=False):
+            place = _place(group_of_run.iloc[0], run)
+            parts.setdefault(place, []).append(_Part(run, group_of_run))
             families[place[0]] = run.family
     cells: dict[CellKey, dict[Method, Measured]] = {}
     notices: list[str] = []
@@ -126,19 +133,19 @@ def group(runs: Iterable[Run], schedules: Sequence[str] = ()) -> Grouped:
     return Grouped([Cell(key, families[key], methods) for key, methods in cells.items()], notices)
 
 
-def _place(record: Record, run: Run) -> tuple[CellKey, Method]:
-    order = LEFT_TO_RIGHT if record.schedule == NATIVE else record.order
+def _place(record: pd.Series, run: Run) -> tuple[CellKey, Method]:
+    adapter, top_k, top_p = (None if pd.isna(record[name]) else record[name] for name in ("adapter", "top_k", "top_p"))
     return CellKey(
-        model=record.model,
-        task=record.task,
-        temperature=record.temperature,
-        order=order,
-        adapter=record.adapter,
+        model=record["model"],
+        task=record["task"],
+        temperature=float(record["temperature"]),
+        order=LEFT_TO_RIGHT if record["schedule"] == NATIVE else record["order"],
+        adapter=adapter,
         max_new_tokens=run.max_new_tokens,
-        top_k=record.top_k,
-        top_p=record.top_p,
-        adapter_mode=run.adapter_mode if record.adapter else "",
-    ), Method(record.schedule, record.width)
+        top_k=None if top_k is None else int(top_k),
+        top_p=None if top_p is None else float(top_p),
+        adapter_mode=run.adapter_mode if adapter else "",
+    ), Method(record["schedule"], int(record["width"]))
 
 
 def _sortable(key: CellKey) -> tuple[tuple[bool, Any], ...]:
@@ -149,19 +156,21 @@ def _sortable(key: CellKey) -> tuple[tuple[bool, Any], ...]:
 def _merged(what: str, parts: Sequence[_Part], schedule: str) -> tuple[Measured, Sequence[str]]:
     """Shards are put together; of runs that overlap, the one with most responses is used, the newest on a tie."""
     ranked = sorted(parts, key=lambda part: (len(part.records), part.run.started_at), reverse=True)
-    records: dict[tuple[str, int], Record] = {}
+    kept: list[pd.DataFrame] = []
     used: list[_Part] = []
     notices = []
     for part in ranked:
-        fresh = {(record.prompt_id, record.repetition): record for record in part.records}
-        if fresh.keys() & records.keys():
+        records = part.records.drop_duplicates(_PLACE, keep="last").set_index(_PLACE)
+        if any(records.index.isin(other.index).any() for other in kept):
             notices.append(f"{what}: {part.run.path} repeats responses of {used[0].run.path} and is not used.")
             continue
-        records |= fresh
+        kept.append(records)
         used.append(part)
+    records = pd.concat(kept).sort_index()
+    responses = answered(records)
     measured = Measured(
-        records={place: record for place, record in records.items() if not record.is_skipped},
-        skipped=frozenset(prompt_id for (prompt_id, _), record in records.items() if record.is_skipped),
+        records=responses,
+        skipped=frozenset(records.index.difference(responses.index).unique("prompt_id")),
         facts=frozenset(facts for part in used for facts in part.run.facts),
         folders=[part.run.path for part in used],
         config=used[0].run.schedules.get(schedule, {}),

@@ -5,9 +5,10 @@ common responses only; what that leaves out is said.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from harness.analysis.bootstrap import RESAMPLES, Statistic, resampled_totals
@@ -15,7 +16,7 @@ from harness.analysis.study.cells import Cell, CellKey, Measured, Method
 from harness.analysis.study.runs import Facts
 from harness.errors import UserError
 from harness.records.metrics import COLUMNS, METRICS, counted
-from harness.records.record import Record, stable_seed
+from harness.records.record import stable_seed
 
 
 class PairedCell:
@@ -38,13 +39,12 @@ class PairedCell:
         self.measured = measured
         self.methods = list(measured)
         self.facts = frozenset().union(*(one.facts for one in measured.values()))
-        places = _common(measured)
-        self.prompt_ids = sorted({prompt_id for prompt_id, _ in places})
-        self.responses = len(places)
-        every = {prompt_id for one in measured.values() for prompt_id, _ in one.records}
+        self._places = _common(measured)
+        self.prompt_ids = list(self._places.unique("prompt_id"))
+        self.responses = len(self._places)
+        every = frozenset().union(*(one.records.index.unique("prompt_id") for one in measured.values()))
         self.left_out = len(every) - len(self.prompt_ids)
         self.skipped = len(frozenset().union(*(one.skipped for one in measured.values())))
-        self._places = sorted(places)
 
     @property
     def is_paired(self) -> bool:
@@ -55,19 +55,18 @@ class PairedCell:
         """The cell's method of that schedule, if it has one."""
         return next((method for method in self.methods if method.schedule == schedule), None)
 
-    def records(self, method: Method) -> Sequence[Record]:
-        """The method's responses that are compared, by prompt and repetition."""
-        return [self.measured[method].records[place] for place in self._places]
+    def records(self, method: Method) -> pd.DataFrame:
+        """The method's responses that are compared, indexed and sorted by prompt and repetition."""
+        records = self.measured[method].records
+        return records if len(records) == self.responses else records[records.index.isin(self._places)]
 
     @cached_property
     def per_prompt(self) -> NDArray[np.float64]:
         """What each prompt adds to each method's totals: [prompts, methods, columns]."""
-        rows = {prompt_id: row for row, prompt_id in enumerate(self.prompt_ids)}
-        values = np.zeros((len(rows), len(self.methods), len(COLUMNS)))
-        for column, method in enumerate(self.methods):
-            for record in self.records(method):
-                values[rows[record.prompt_id], column] += counted(record)
-        return values
+        # Rows of one prompt follow each other, the same prompts in the same order for all methods.
+        prompts = self._places.get_level_values("prompt_id")
+        first = np.flatnonzero(np.append(True, prompts[1:] != prompts[:-1])) if len(prompts) else []
+        return np.stack([np.add.reduceat(counted(self.records(one)), first, axis=0) for one in self.methods], axis=1)
 
     def total(self, column: str, method: Method) -> float:
         """Sum of one of `COLUMNS` over all responses of a method."""
@@ -132,7 +131,7 @@ def compare(
     measured = {method: recorded.methods[method] for method in methods}
     notices = []
     for method, one in list(measured.items()):
-        if not all(sum(column) for column in zip(*map(_spent, one.records.values()), strict=True)) or not one.records:
+        if not one.records[["tokens", "nfe", "wall_s"]].sum().all():
             notices.append(
                 f"{method} on {recorded.key}: no tokens, no calls or no time in {len(one.records)} responses."
             )
@@ -169,19 +168,15 @@ def check_same(measured: Mapping[Method, Measured], what: str, mix: Collection[s
         raise UserError(f"{what}: not compared. {listed} Measure all methods alike, or ask for it with mix={names}.")
 
 
-def _spent(record: Record) -> tuple[float, float, float]:
-    return record.tokens, record.nfe, record.wall_s
-
-
-def _common(measured: Mapping[Method, Measured]) -> frozenset[tuple[str, int]]:
-    """Prompt and repetition of the responses that every method has."""
-    return frozenset.intersection(*(frozenset(one.records) for one in measured.values()))
+def _common(measured: Mapping[Method, Measured]) -> pd.MultiIndex:
+    """Prompt and repetition of the responses that every method has, sorted."""
+    return reduce(lambda one, other: one[one.isin(other)], (one.records.index for one in measured.values()))
 
 
 def _with_common(measured: Mapping[Method, Measured], prompts: int) -> Mapping[Method, Measured]:
     """The methods that are left when those with fewest prompts go until so many prompts are in common; or none."""
     kept = dict(measured)
-    while kept and len({prompt_id for prompt_id, _ in _common(kept)}) < prompts:
+    while kept and _common(kept).unique("prompt_id").size < prompts:
         del kept[min(kept, key=lambda method: kept[method].prompts)]
     return kept
 

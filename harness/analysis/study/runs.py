@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from harness.errors import UserError
+from harness.records.frame import read_run, run_folders
 from harness.records.manifest import read_manifest, sessions_of
 from harness.records.places import RECORDS
-from harness.records.record import Record, last_line, read_records, torn_bytes
 
 PAPER_ADAPTER_MODE = "masked"
 
@@ -64,7 +66,7 @@ class Run:
       adapter_mode: how an adapter's update was computed; empty for every row, as in F.2.
       schedules: each one's configuration.
       reads: as measured when the run was last started; None where its manifest does not say.
-      records: in the order in which they were written, skipped prompts included.
+      records: as in `harness.records.frame`, in the order in which they were written, skipped prompts included.
     """
 
     path: Path
@@ -75,7 +77,7 @@ class Run:
     schedules: Mapping[str, Mapping[str, Any]]
     started_at: str
     reads: Reads | None
-    records: Sequence[Record]
+    records: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -92,15 +94,8 @@ def find_runs(paths: Iterable[Path]) -> Found:
     Raises:
       UserError: one of `paths` does not exist.
     """
-    folders: set[Path] = set()
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
-        folders |= {file.parent for file in path.rglob(RECORDS)}
-    # Shards that were put together lie inside the run that they became.
-    folders = {folder for folder in folders if folders.isdisjoint(folder.parents)}
     runs, notices = [], []
-    for folder in sorted(folders):
+    for folder in run_folders(paths):
         try:
             run, notice = _read(folder)
         except UserError as error:
@@ -115,9 +110,8 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
     try:
         manifest = read_manifest(folder / "manifest.json")
         config = manifest["config"]
-        records, notices = _records(folder / RECORDS)
-        costs_only = next((record.costs_only for record in records if record.costs_only), None)
-        if costs_only:
+        records, notices = _records(folder)
+        for costs_only in records["costs_only"].dropna()[:1]:
             raise UserError(f"{folder}: measured with {costs_only}: costs only, never shown among real responses.")
         run = Run(
             path=folder,
@@ -136,18 +130,15 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
     return run, notices
 
 
-def _records(file: Path) -> tuple[Sequence[Record], Sequence[str]]:
+def _records(folder: Path) -> tuple[pd.DataFrame, Sequence[str]]:
     """The records up to the first line that cannot be read: a run that was killed ends in a torn one."""
-    records: list[Record] = []
-    try:
-        # A full set of cells has 70,000 of them.
-        for record in read_records(file, is_compact=True):
-            records.append(record)
-    except UserError as error:
-        return records, [f"PARTIAL: {error} The {len(records)} records before it are used."]
-    if torn_bytes(last_line(file)):
-        return records, [f"PARTIAL: {file}: its last line is torn; the {len(records)} records before it are used."]
-    return records, []
+    run = read_run(folder)
+    if run.damage:
+        return run.frame, [f"PARTIAL: {run.damage} The {len(run.frame)} records before it are used."]
+    if run.is_torn:
+        notice = f"PARTIAL: {folder / RECORDS}: its last line is torn; the {len(run.frame)} records before it are used."
+        return run.frame, [notice]
+    return run.frame, []
 
 
 def _family(target: str) -> str:

@@ -159,7 +159,7 @@ def _best_widths(recorded: Cell) -> Sequence[Method]:
     """One method for each schedule: the width with most prompts, then with the highest throughput."""
 
     def rank(method: Method) -> tuple[int, float]:
-        sums = totals(recorded.methods[method].records.values())
+        sums = totals(recorded.methods[method].records)
         return recorded.methods[method].prompts, sums["tokens"] / sums["wall_s"] if sums["wall_s"] else 0.0
 
     schedules = dict.fromkeys(method.schedule for method in recorded.methods)

@@ -15,10 +15,10 @@ Responses of several widths, interleaved, make the best fit: python -m harness r
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from tqdm import tqdm
 
 from harness.analysis.atlas.catalogue import Inputs, atlas_products, make
@@ -29,6 +29,7 @@ from harness.analysis.study.runs import find_runs
 from harness.config.compose import compose
 from harness.errors import UserError, unknown
 from harness.records.atlas import read_atlas
+from harness.records.frame import answered
 from harness.records.record import Record
 from harness.running.build import build_schedules
 from schedules.linear import Linear
@@ -95,15 +96,15 @@ def _records(path: str, simulation: Simulation) -> Sequence[Record]:
     for notice in found.notices:
         print(f"notice: {notice}", file=sys.stderr)
     atlas = simulation.atlas
-    records = [
-        replace(record, schedule=CLASSES.get(run.schedules[record.schedule].get("_target_"), record.schedule))
-        for run in found.runs
-        for record in run.records
-        if (record.model, record.task, record.temperature) == (atlas.model, atlas.task, 0) and not record.is_skipped
-    ]
-    if not records:
+    frames = []
+    for run in found.runs:
+        names = {name: CLASSES.get(config.get("_target_"), name) for name, config in run.schedules.items()}
+        responses = answered(run.records).query("model == @atlas.model and task == @atlas.task and temperature == 0")
+        frames.append(responses.assign(schedule=responses["schedule"].map(names)))
+    records = pd.concat(frames) if frames else []
+    if not len(records):
         raise UserError(f"costs={path}: no greedy responses of {atlas.model} on {atlas.task} there. Run some first.")
-    return records
+    return list(records.itertuples(index=False))
 
 
 def own_methods(overrides: Sequence[str], widths: Sequence[int]) -> Sequence[Method]:

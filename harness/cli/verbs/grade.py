@@ -18,6 +18,7 @@ from graders.parallel import grade_all
 from harness.cli.closing_table import closing_table
 from harness.errors import UserError
 from harness.records.folder import RunFolder
+from harness.records.frame import read_run
 from harness.records.lock import locked
 from harness.records.record import FAILED, SKIPPED, sealed
 from harness.records.shard import own_prompts
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     _check_same_data(folder, manifest["data"], data.facts)
     with locked(folder.path):
         unscored = _grade(folder, task, data)
-        summary = summarize(folder.records(), folder.latest("drift"))
+        summary = summarize(read_run(folder.path).frame, folder.latest("drift"))
         folder.write_json("summary.json", summary)
     plan = manifest["plan"]
     print(closing_table(summary, len(own_prompts(plan)) * plan["repetitions"]))

@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.cli.closing_table import closing_table
 from harness.errors import UserError, unknown
 from harness.records.folder import RunFolder
+from harness.records.frame import read_run
 from harness.records.summary import summarize
 from harness.running.merge import merge, parts_below
 
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     target = RunFolder(Path(options.get("into", paths[0])))
     parts = parts_below(paths, target.path)
     manifest = merge(parts, target)
-    summary = summarize(target.records(), None)
+    summary = summarize(read_run(target.path).frame, None)
     target.write_json("summary.json", summary)
     plan = manifest["plan"]
     print(closing_table(summary, len(plan["prompts"]) * plan["repetitions"]))

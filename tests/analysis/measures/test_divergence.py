@@ -1,8 +1,8 @@
 """Greedy outputs that differ, and labels that do."""
 
 import json
-from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from harness.analysis.measures.divergence import Divergence, distinct_labels, distinct_outputs, trajectories
@@ -58,8 +58,8 @@ def test_labels_that_differ_are_counted_only_where_both_are_graded(tmp_path):
     study = read_study([tmp_path])
     (cell,) = study.main
     records = cell.measured[PACKED].records
-    records[("p0", 0)] = replace(records[("p0", 0)], verdict={"correct": False})
-    records[("p1", 0)] = replace(records[("p1", 0)], verdict=None)
+    records.loc[[("p0", 0)], "correct"] = False
+    records.loc[[("p1", 0)], "correct"] = pd.NA
     assert trajectories(cell, LINEAR, PACKED).labels_differ == 1
     assert distinct_labels(cell, [LINEAR, PACKED]) == 1
     assert distinct_outputs(cell, [LINEAR, PACKED]) == 0
