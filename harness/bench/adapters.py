@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
 
-from harness.analysis.table import Column, Number, Table
-from harness.bench.embedded import interleaved, load, prompts
+from harness.analysis.table import Column, Table
+from harness.bench.embedded import beside, interleaved, load, prompts
 from harness.models.language_model import LanguageModel
 from harness.system.clock import TimedModel
 from schedules import Greedy, Packed, Stop
@@ -17,6 +17,12 @@ CONTESTANTS: Mapping[str, Sequence[str]] = {
     "fused": (ADAPTER, "adapter_mode=fused"),
 }
 WIDTH = 15
+# Of a `Timed`.
+COLUMNS = (
+    Column("adapter", "", lambda one: one.name),
+    Column("model ms/call", "", lambda one: one.time, decimals=2),
+    Column("x none", "", lambda one: one.ratio, decimals=3),
+)
 
 
 def steps(repeats: int) -> int:
@@ -34,12 +40,11 @@ def adapters_part(repeats: int, note: Callable[[], None]) -> Table:
     models = {name: load(*overrides) for name, overrides in CONTESTANTS.items()}
     given = prompts(models["no adapter"], repeats + 1)
     found = interleaved({name: partial(_call_ms, model, given) for name, model in models.items()}, repeats, note)
-    base = median(found["no adapter"])
     return Table(
         name="adapters",
         title=f"Packed's forward pass with the proposal-only adapter, W = {WIDTH}",
-        columns=[Column("adapter"), Column("model ms/call"), Column("x none")],
-        rows=[(name, Number(median(ms), 2), Number(median(ms) / base, 3)) for name, ms in found.items()],
+        columns=COLUMNS,
+        items=beside("no adapter", {name: median(ms) for name, ms in found.items()}),
         notes=[f"Medians of {repeats} interleaved responses. Masked computes the update for all rows, as in F.2."],
     )
 

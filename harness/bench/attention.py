@@ -11,13 +11,19 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention as attend
 from transformers.integrations.sdpa_attention import repeat_kv
 
-from harness.analysis.table import Column, Number, Table
-from harness.bench.embedded import can_compile, interleaved, load
+from harness.analysis.table import Column, Table
+from harness.bench.embedded import beside, can_compile, interleaved, load
 from harness.system.clock import stopwatch
 
 CONTEXT, ROWS, CALLS, REPEATS = 1024, 32, 20, 15
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "math": SDPBackend.MATH}
 OURS = "as chosen, mask, keys shared by the group"
+# Of a `Timed`.
+COLUMNS = (
+    Column("backend", "", lambda one: one.name),
+    Column("µs", "", lambda one: one.time),
+    Column("x ours", "", lambda one: one.ratio, decimals=2),
+)
 
 
 def steps() -> int:
@@ -56,12 +62,11 @@ def attention_part(note: Callable[[], None]) -> Table:
         contestants["flex, compiled"] = lambda: compiled(queries, keys, values, block_mask=blocks, enable_gqa=True)
         contestants["flex: its mask, anew at every call"] = lambda: _blocks(mask)
     found = interleaved({name: lambda _, work=work: _us(work) for name, work in contestants.items()}, REPEATS, note)
-    ours = median(found[OURS])
     return Table(
         name="attention",
         title=f"Attention of one layer, {ROWS} rows on a context of {CONTEXT:,} tokens",
-        columns=[Column("backend"), Column("µs"), Column("x ours")],
-        rows=[(name, Number(median(times)), Number(median(times) / ours, 2)) for name, times in found.items()],
+        columns=COLUMNS,
+        items=beside(OURS, {name: median(times) for name, times in found.items()}),
         notes=[
             "As chosen: what scaled_dot_product_attention takes by itself; with keys shared by the group is what we "
             "call on a CPU. With a mask, transformers expands keys and values to all heads first. Flex attention needs "

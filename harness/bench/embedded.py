@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.config.compose import compose
 from harness.models.language_model import LanguageModel
@@ -11,6 +11,24 @@ from harness.tasks.toy import ToySource
 
 T = TypeVar("T")
 TASK, ITEMS = "toy_math", 500
+
+
+class Timed(NamedTuple):
+    """A contestant's time, in whatever unit, beside that of the one that all are compared with."""
+
+    name: str
+    time: float
+    base: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long."""
+        return self.time / self.base
+
+
+def beside(base: str, times: Mapping[str, float]) -> Sequence[Timed]:
+    """All contestants, with the time of the one called `base`."""
+    return [Timed(name, time, times[base]) for name, time in times.items()]
 
 
 def load(*overrides: str) -> LanguageModel:

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
 from harness.analysis.canvas import figure, legend, plot_line
 from harness.analysis.style import look
-from harness.analysis.table import Column, Number, Table
+from harness.analysis.table import Column, Table
 from harness.bench.embedded import interleaved, load
 from harness.models.language_model import LanguageModel
 from harness.running.plan import Schedule
@@ -40,6 +41,19 @@ def schedules(width: int) -> dict[str, Schedule]:
     return found
 
 
+class Aged(NamedTuple):
+    """Milliseconds of a schedule's iteration early and late in a response.
+
+    Attributes:
+      at_once: as early, after a prompt that makes the context as long as late's.
+    """
+
+    schedule: str
+    early: float
+    late: float
+    at_once: float
+
+
 @dataclass(frozen=True)
 class Growth:
     """Milliseconds an iteration.
@@ -47,13 +61,13 @@ class Growth:
     Attributes:
       by_context: [(schedule, context, ms)].
       by_width: [(schedule, width, ms)].
-      by_output: [(schedule, early ms, late ms, ms as early after a prompt as long as late's context)].
+      by_output: of each schedule.
       grown_mib: what the process' peak memory grew by in the second half of all long responses.
     """
 
     by_context: Sequence[tuple[str, int, float]]
     by_width: Sequence[tuple[str, int, float]]
-    by_output: Sequence[tuple[str, float, float, float]]
+    by_output: Sequence[Aged]
     grown_mib: float
 
 
@@ -109,7 +123,7 @@ def measure(note: Callable[[], None]) -> Growth:
             note,
         )
         early, late = (median(times) for times in zip(*found["long"], strict=True))
-        by_output.append((name, early, late, median(times[0] for times in found["as late"])))
+        by_output.append(Aged(name, early, late, median(times[0] for times in found["as late"])))
     return Growth(by_context, by_width, by_output, _peak_mib() - before)
 
 
@@ -133,19 +147,19 @@ def tables(growth: Growth) -> Sequence[Table]:
         name="output",
         title=f"Time of an iteration at output token {EARLY} and {LATE}",
         columns=[
-            Column("schedule"), Column(f"at {EARLY}, ms"), Column(f"at {LATE}, ms"), Column("ratio"),
-            Column("with that context at once, ms"), Column("ratio beyond attention"),
+            Column("schedule", "", lambda one: one.schedule),
+            Column(f"at {EARLY}, ms", "", lambda one: one.early, decimals=2),
+            Column(f"at {LATE}, ms", "", lambda one: one.late, decimals=2),
+            Column("ratio", "", lambda one: one.late / one.early, decimals=2),
+            Column("with that context at once, ms", "", lambda one: one.at_once, decimals=2),
+            Column("ratio beyond attention", "", lambda one: one.late / one.at_once, decimals=3),
         ],
-        rows=[
-            (name, *(Number(ms, 2) for ms in (early, late)), Number(late / early, 2), Number(at_once, 2),
-             Number(late / at_once, 3))
-            for name, early, late, at_once in growth.by_output
-        ],
+        items=growth.by_output,
         notes=[
             f"The last ratio is to iterations at output token {EARLY} after a prompt that makes the context as long: "
             f"what is left is what grows with the response itself. Peak memory grew by {growth.grown_mib:.0f} MiB."
         ],
-    )  # fmt: skip
+    )
     return [context, width, output]
 
 
@@ -212,13 +226,25 @@ def _growing(
 ) -> Table:
     """A row for each schedule: milliseconds at each size, and the last over the first."""
     by_place = {(schedule, size): ms for schedule, size, ms in points}
-    rows = []
-    for schedule in dict.fromkeys(schedule for schedule, _, _ in points):
-        values = [by_place.get((schedule, size)) for size in sizes]
-        last = values[-1] / values[0] if values[-1] is not None else None
-        rows.append((schedule, *(Number(value, 2) for value in values), Number(last, 2)))
-    columns = [Column("schedule"), *map(Column, sizes.values()), Column("last / first")]
-    return Table(name=name, title=title, columns=columns, rows=rows, notes=[note])
+    first, *_, last = sizes
+
+    def at(size: int) -> Column:
+        return Column(sizes[size], "", lambda schedule: by_place.get((schedule, size)), decimals=2)
+
+    def growth(schedule: str) -> float | None:
+        return by_place[schedule, last] / by_place[schedule, first] if (schedule, last) in by_place else None
+
+    return Table(
+        name=name,
+        title=title,
+        columns=[
+            Column("schedule", "", lambda schedule: schedule),
+            *map(at, sizes),
+            Column("last / first", "", growth, decimals=2),
+        ],
+        items=list(dict.fromkeys(schedule for schedule, _, _ in points)),
+        notes=[note],
+    )
 
 
 def _peak_mib() -> float:

@@ -32,7 +32,9 @@ class Counts:
     transfers: float
 
 
-def counts_per_iteration(model: Model, backbone: PreTrainedModel | None, schedule: Schedule, prompt: Sequence[int]):
+def counts_per_iteration(
+    model: Model, backbone: PreTrainedModel | None, schedule: Schedule, prompt: Sequence[int]
+) -> Counts:
     """Counts of greedy decoding in its steady state, the prompt's iteration left out.
 
     Args:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from harness.analysis.bootstrap import Statistic, resampled_totals
-from harness.analysis.table import Column, Number, Ranged, Table
+from harness.analysis.bootstrap import Estimate, Statistic, resampled_totals
+from harness.analysis.table import Column, Table
 from harness.bench.embedded import can_compile, interleaved, load, prompts
 from harness.errors import UserError
 from harness.models.execution.engine import ENGINES, Eager, Engine, build_engine
@@ -38,6 +39,46 @@ class Answer:
 
     tokens: Sequence[int]
     seconds: float
+
+
+class Contestant(NamedTuple):
+    """A contestant's answers, and those of whom it is compared with; None where there is none.
+
+    Attributes:
+      linear, autoregressive: with the same engine.
+    """
+
+    name: str
+    own: Sequence[Answer]
+    generate: Sequence[Answer]
+    linear: Sequence[Answer] | None
+    autoregressive: Sequence[Answer] | None
+
+    @property
+    def ms_per_token(self) -> float:
+        """Ratio of totals."""
+        return 1000 * sum(one.seconds for one in self.own) / sum(len(one.tokens) for one in self.own)
+
+    def speedup(self, other: Sequence[Answer] | None) -> Estimate | None:
+        """How many times faster than `other`, with its interval over prompts."""
+        if other is None:
+            return None
+        seconds = np.array([[mine.seconds, theirs.seconds] for mine, theirs in zip(self.own, other, strict=True)])
+        draws = resampled_totals(seconds)
+        mine, theirs = (Statistic(float(seconds[:, column].sum()), draws[:, column]) for column in (0, 1))
+        return (theirs / mine).estimate()
+
+
+# Of a `Contestant`.
+COLUMNS = (
+    Column("contestant", "", lambda one: one.name),
+    Column("ms/token", "", lambda one: one.ms_per_token, decimals=2),
+    Column("x generate", "", lambda one: one.speedup(one.generate), decimals=2, is_interval=True),
+    Column("x linear, same engine", "", lambda one: one.speedup(one.linear), decimals=3, is_interval=True),
+    Column(
+        "x autoregressive, same engine", "", lambda one: one.speedup(one.autoregressive), decimals=2, is_interval=True
+    ),
+)
 
 
 def engines() -> Sequence[str]:
@@ -77,21 +118,16 @@ def peers_part(repeats: int, note: Callable[[], None]) -> Table:
             contestants[name] = lambda number, one=schedule, built=built: _ours(model, built, one, measured[number + 1])
     answers = interleaved(contestants, repeats, note)
     _check_alike(answers)
-    rows = [_row(name, own, answers) for name, own in answers.items()]
     return Table(
         name="peers",
         title="Tokens/s end to end, on the same weights",
-        columns=[
-            Column("contestant"), Column("ms/token"), Column("x generate", is_interval=True),
-            Column("x linear, same engine", is_interval=True),
-            Column("x autoregressive, same engine", is_interval=True),
-        ],
-        rows=rows,
+        columns=COLUMNS,
+        items=[_contestant(name, answers) for name in answers],
         notes=[
             f"Greedy, {repeats} prompts of toy_math, at most {CAP} tokens, one process, interleaved prompt by prompt; "
             f"block sizes chosen on {PROBED} other prompts. Intervals are paired, over prompts. All tokens are equal."
         ],
-    )  # fmt: skip
+    )
 
 
 def _fastest(
@@ -140,24 +176,7 @@ def _check_alike(answers: Mapping[str, Sequence[Answer]]) -> None:
             raise UserError(f"bench: {name} gives other tokens than {BASE}; their speeds cannot be compared.")
 
 
-def _row(name: str, own: Sequence[Answer], answers: Mapping[str, Sequence[Answer]]) -> tuple:
+def _contestant(name: str, answers: Mapping[str, Sequence[Answer]]) -> Contestant:
     engine = name.rpartition(", ")[2]
     in_engine = {other.split()[0]: found for other, found in answers.items() if other.endswith(f", {engine}")}
-    tokens = sum(len(answer.tokens) for answer in own)
-    seconds = sum(answer.seconds for answer in own)
-    linear, one_by_one = in_engine.get("Linear"), in_engine.get("Autoregressive")
-    return (
-        name,
-        Number(1000 * seconds / tokens, 2),
-        Ranged(_speedup(own, answers[BASE]), 2),
-        Ranged(linear and _speedup(own, linear), 3),
-        Ranged(one_by_one and _speedup(own, one_by_one), 2),
-    )
-
-
-def _speedup(own: Sequence[Answer], other: Sequence[Answer]):
-    """How many times faster than `other`, with its interval over prompts."""
-    seconds = np.array([[mine.seconds, theirs.seconds] for mine, theirs in zip(own, other, strict=True)])
-    draws = resampled_totals(seconds)
-    mine, theirs = (Statistic(float(seconds[:, column].sum()), draws[:, column]) for column in (0, 1))
-    return (theirs / mine).estimate()
+    return Contestant(name, answers[name], answers[BASE], in_engine.get("Linear"), in_engine.get("Autoregressive"))

@@ -7,13 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.bootstrap import RESAMPLES, resampled_totals
-from harness.analysis.table import Column, Number, Table
+from harness.analysis.table import Column, Table
+from harness.bench.embedded import beside
 from harness.system.clock import stopwatch
 
 PROMPTS, METHODS, REPEATS = 1319, 3, 5
 TOTALS = 3  # of each method: tokens, forward passes, seconds
 RATES = ((0, 2), (0, 1), (2, 1))  # throughput, tokens/NFE, time/NFE, as pairs of totals
 BATCH = 1000  # scipy's resamples at a time, the fastest of 100, 1,000 and all
+OURS = "ours"
+# Of a `Timed`.
+COLUMNS = (
+    Column("method", "", lambda one: one.name),
+    Column("seconds", "", lambda one: one.time, decimals=lambda one: 2 if one.name == OURS else 1),
+    Column("x ours", "", lambda one: one.ratio, decimals=1),
+)
 
 
 def steps() -> int:
@@ -70,16 +78,18 @@ def resampling_part(note: Callable[[], None]) -> Table:
         note()
     widths = own[0][:, 1] - own[0][:, 0]
     apart = max(np.abs((own[0] - theirs) / widths[:, None]).max() for theirs in (together, np.array(one_by_one)))
-    base = median(own_seconds)
     return Table(
         name="resampling",
         title=f"{RESAMPLES:,} paired resamples of {PROMPTS:,} prompts, {METHODS} methods, {len(asked)} statistics",
-        columns=[Column("method"), Column("seconds"), Column("x ours")],
-        rows=[
-            ("ours", Number(base, 2), Number(1.0, 1)),
-            ("scipy.stats.bootstrap, all in one call", Number(together_seconds, 1), Number(together_seconds / base, 1)),
-            ("scipy.stats.bootstrap, a call each", Number(one_by_one_seconds, 1), Number(one_by_one_seconds / base, 1)),
-        ],
+        columns=COLUMNS,
+        items=beside(
+            OURS,
+            {
+                OURS: median(own_seconds),
+                "scipy.stats.bootstrap, all in one call": together_seconds,
+                "scipy.stats.bootstrap, a call each": one_by_one_seconds,
+            },
+        ),
         notes=[
             f"scipy vectorized, {BATCH} resamples at a time. The ends of all intervals differ by at most "
             f"{100 * apart:.1f} % of an interval, which is Monte Carlo error."

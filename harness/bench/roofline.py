@@ -1,7 +1,7 @@
 """Where the time of a forward pass goes, beside what the memory's bandwidth alone would allow."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -10,7 +10,7 @@ from time import perf_counter
 from torch import nn
 
 from harness.analysis.study.runs import Reads
-from harness.analysis.table import Column, Number, Table
+from harness.analysis.table import Column, Table
 from harness.bench.embedded import interleaved, load, prompts
 from harness.bench.host import SCHEDULES
 from harness.models.language_model import LanguageModel
@@ -35,11 +35,30 @@ class Split:
 
     Attributes:
       total: wall time of a response by its forward passes.
-      parts: of PARTS, in a run whose modules are watched.
+      limit: to read the weights and the cache once.
+      parts: by those of PARTS, in a run whose modules are watched.
     """
 
+    name: str
+    width: int
     total: float
-    parts: Sequence[float]
+    limit: float
+    parts: Mapping[str, float]
+
+
+def _part(name: str) -> Column:
+    return Column(name, "", lambda one: one.parts[name], decimals=2)
+
+
+# Of a `Split`.
+COLUMNS = (
+    Column("schedule", "", lambda one: one.name),
+    Column("W", "", lambda one: str(one.width)),
+    Column("measured", "", lambda one: one.total, decimals=2),
+    Column("bandwidth limit", "", lambda one: one.limit, decimals=3),
+    Column("measured / limit", "", lambda one: one.total / one.limit, decimals=1),
+    *map(_part, PARTS),
+)
 
 
 def roofline_part(note: Callable[[], None]) -> Table:
@@ -59,21 +78,19 @@ def roofline_part(note: Callable[[], None]) -> Table:
     context = len(given[0]) + CAP // 2
     backbone = model.model.backbone
     limit_ms = Reads(weight_bytes(backbone), cache_bytes(backbone), bandwidth).ms(context)
-    rows = []
+    splits = []
     for name, schedule in SCHEDULES.items():
         total = median(plain[name])
         shares = [median(values) for values in zip(*split[name], strict=True)]
         # Watching takes time of its own: the parts are shares, which are applied to the undisturbed time.
         scale = total / sum(shares)
-        rows.append(
-            (name, str(schedule.width), Number(total, 2), Number(limit_ms, 3), Number(total / limit_ms, 1),
-             *(Number(share * scale, 2) for share in shares))
-        )  # fmt: skip
+        parts = {part: share * scale for part, share in zip(PARTS, shares, strict=True)}
+        splits.append(Split(name, schedule.width, total, limit_ms, parts))
     return Table(
         name="roofline",
         title="Time of a forward pass, in ms",
-        columns=[Column(name) for name in ("schedule", "W", "measured", "bandwidth limit", "measured / limit", *PARTS)],
-        rows=rows,
+        columns=COLUMNS,
+        items=splits,
         notes=[
             f"Limit: weights and a cache of {context} tokens read once at {bandwidth:.0f} GB/s (copying; smaller "
             "models stay in the processor's caches, which are faster). Rest of the backbone: norms, rotation, "

@@ -8,12 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from harness.analysis.table import Column, Number, Table
+from harness.analysis.table import Column, Table
+from harness.bench.embedded import beside
 from harness.system.clock import stopwatch
 
 REPEATS = 3
 POLL_S = 0.02
+IMPORTING = "importing torch and the backbone's class"
 IMPORTS = "import torch, transformers; transformers.Ministral3ForCausalLM"
+# Of a `Timed`.
+COLUMNS = (
+    Column("what", "", lambda one: one.name),
+    Column("seconds", "", lambda one: one.time, decimals=2),
+    Column("x imports", "", lambda one: one.ratio, decimals=2),
+)
 
 
 def steps() -> int:
@@ -33,15 +41,11 @@ def startup_part(note: Callable[[], None]) -> Table:
         note()
         runs.append(stopwatch(_first_record)[1])
         note()
-    base = median(imports)
     return Table(
         name="startup",
         title="Start-up",
-        columns=[Column("what"), Column("seconds"), Column("x imports")],
-        rows=[
-            ("importing torch and the backbone's class", Number(base, 2), Number(1.0, 2)),
-            ("run, to its first record", Number(median(runs), 2), Number(median(runs) / base, 2)),
-        ],
+        columns=COLUMNS,
+        items=beside(IMPORTING, {IMPORTING: median(imports), "run, to its first record": median(runs)}),
         notes=["tiny_nemotron, toy_math, packed, one prompt without warm-up; medians of new processes."],
     )
 

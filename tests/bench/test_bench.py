@@ -46,8 +46,8 @@ def test_every_part_notes_as_many_measurements_as_it_announces(part, tmp_path):
     tables = bench.PARTS[part].measure(2, lambda: noted.append(1), tmp_path)
     assert len(noted) == bench.PARTS[part].steps(2)
     for table in tables:
-        assert table.rows
-        assert all(len(row) == len(table.columns) for row in table.rows)
+        assert len(table.frame)
+        assert table.frame.shape[1] == sum(len(column.names) for column in table.columns)
 
 
 def test_tables_and_figure_are_written(tmp_path, capsys):

@@ -212,6 +212,15 @@ def test_help_comes_without_heavy_imports(arguments):
     assert done.stdout.startswith("usage: python -m harness")
 
 
+def test_listing_comes_without_the_analysis():
+    program = (
+        "import sys; from harness.cli.main import main; main(['list']); "
+        "assert not {'torch', 'pandas', 'matplotlib'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_nothing_but_our_own_lines_reaches_the_terminal():
     command = [sys.executable, "-W", "default", "-m", "harness", "run", "schedule=packed", "limit=1", *FAST]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

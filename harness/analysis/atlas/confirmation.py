@@ -4,7 +4,8 @@ Wall time is what a replay cannot know. Rates are ratios of totals over the prom
 is the width with the most tokens/s among those measured.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +13,39 @@ from harness.analysis.bootstrap import Statistic, resampled_totals
 from harness.analysis.study.cells import Method
 from harness.analysis.study.grid import INTERVALS
 from harness.analysis.style import look
-from harness.analysis.table import Column, Number, Ranged, Table
+from harness.analysis.table import Column, Table
 from harness.errors import UserError
 from harness.records.record import Record
 
 RIVALS = ("packed", "quadratic")
 COUNTED = ("tokens", "nfe", "rows", "wall_s")
+
+
+class Measured(NamedTuple):
+    """A method's totals over the prompts that all methods answered; from `tokens` on as in `COUNTED`."""
+
+    method: Method
+    prompts: int
+    tokens: Statistic
+    nfe: Statistic
+    rows: Statistic
+    wall_s: Statistic
+
+    @property
+    def throughput(self) -> Statistic:
+        """Tokens/s."""
+        return self.tokens / self.wall_s
+
+
+# Of a `Measured`; ratios to both rivals follow.
+MEASURED = (
+    Column("Method", "", lambda one: look(one.method.schedule).label),
+    Column("W", "", lambda one: one.method.width or None),
+    Column("Responses", "", lambda one: one.prompts),
+    Column("Tokens/NFE", "", lambda one: one.tokens.value / one.nfe.value, decimals=3),
+    Column("Rows/NFE", "", lambda one: one.rows.value / one.nfe.value, decimals=1),
+    Column("Tokens/s", "", lambda one: one.throughput.value, decimals=1),
+)
 
 
 def confirmation_table(records: Sequence[Record]) -> Table:
@@ -42,34 +70,29 @@ def confirmation_table(records: Sequence[Record]) -> Table:
     draws = resampled_totals(per_prompt)
     totals = [Statistic(per_prompt[:, column].sum(), draws[:, column]) for column in range(per_prompt.shape[1])]
     own = [totals[start : start + len(COUNTED)] for start in range(0, len(totals), len(COUNTED))]
-    sums = {method: dict(zip(COUNTED, one, strict=True)) for method, one in zip(by_method, own, strict=True)}
-    throughput = {method: one["tokens"] / one["wall_s"] for method, one in sums.items()}
-    best = {rival: _fastest(rival, throughput) for rival in RIVALS}
-    columns = [Column(name) for name in ("Method", "W", "Responses", "Tokens/NFE", "Rows/NFE", "Tokens/s")]
-    columns += [Column(f"Tokens/s / {_name(best[rival]) or look(rival).label}", is_interval=True) for rival in RIVALS]
-    rows = []
-    for method, one in sums.items():
-        ratios = [best[rival] and (throughput[method] / throughput[best[rival]]).estimate() for rival in RIVALS]
-        rows.append(
-            [
-                look(method.schedule).label,
-                Number(method.width or None),
-                Number(len(prompts)),
-                Number(one["tokens"].value / one["nfe"].value, 3),
-                Number(one["rows"].value / one["nfe"].value, 1),
-                Number(throughput[method].value, 1),
-                *(Ranged(ratio, 3) for ratio in ratios),
-            ]
-        )
-    notes = [f"Measured, interleaved where they are of one run. Brackets: {INTERVALS}."]
-    return Table("confirmation", "Measured, beside the fastest Packed and Quadratic", columns, rows, notes)
+    measured = [Measured(method, len(prompts), *one) for method, one in zip(by_method, own, strict=True)]
+    return Table(
+        name="confirmation",
+        title="Measured, beside the fastest Packed and Quadratic",
+        columns=[*MEASURED, *(_over(rival, _fastest(rival, measured)) for rival in RIVALS)],
+        items=measured,
+        notes=[f"Measured, interleaved where they are of one run. Brackets: {INTERVALS}."],
+    )
 
 
-def _fastest(schedule: str, throughput: Mapping[Method, Statistic]) -> Method | None:
+def _fastest(schedule: str, measured: Sequence[Measured]) -> Measured | None:
     """Its width with the most tokens/s; None where it was not measured."""
-    widths = [method for method in throughput if method.schedule == schedule]
-    return max(widths, key=lambda method: throughput[method].value, default=None)
+    widths = [one for one in measured if one.method.schedule == schedule]
+    return max(widths, key=lambda one: one.throughput.value, default=None)
 
 
-def _name(method: Method | None) -> str:
-    return f"{look(method.schedule).label} W = {method.width}" if method else ""
+def _over(schedule: str, rival: Measured | None) -> Column:
+    """Tokens/s over those of a rival, which is a width of `schedule`; dashes where there is none."""
+    name = look(schedule).label + (f" W = {rival.method.width}" if rival else "")
+    return Column(
+        f"Tokens/s / {name}",
+        "",
+        lambda one: rival and (one.throughput / rival.throughput).estimate(),
+        decimals=3,
+        is_interval=True,
+    )

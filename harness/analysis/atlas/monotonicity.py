@@ -7,12 +7,13 @@ Real drafters break the assumption now and then, and whether the theorem's bound
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.atlas.simulation import Simulated, Simulation
-from harness.analysis.table import Column, Number, Table
+from harness.analysis.table import Column, Table
 from harness.records.atlas import PromptAtlas
 
 BIN = 16  # output positions of a bin
@@ -41,6 +42,11 @@ class Turns:
         """Of right proposals, how many one more token turns wrong."""
         return self.wrong.sum() / max(self.right.sum(), 1)
 
+    @property
+    def monotone_share(self) -> float:
+        """Of output positions, how many do as the assumption says."""
+        return self.monotone / max(self.positions, 1)
+
 
 @dataclass(frozen=True)
 class Dominance:
@@ -59,6 +65,11 @@ class Dominance:
     def holds(self) -> float:
         """Share of prompts for which Packed needs no more calls."""
         return float((self.packed <= self.linear).mean())
+
+    @property
+    def calls_ratio(self) -> float:
+        """Packed's calls over Linear's, of all prompts together."""
+        return self.packed.sum() / self.linear.sum()
 
 
 def turns(prompts: Sequence[PromptAtlas], width: int) -> Turns:
@@ -92,32 +103,42 @@ def dominance(simulation: Simulation, width: int) -> Dominance:
     return Dominance(packed.nfe, linear.nfe, np.array(ahead))
 
 
+class Checked(NamedTuple):
+    """Assumption and theorem at one width."""
+
+    width: int
+    turns: Turns
+    dominance: Dominance
+
+
+# Of a `Checked`.
+CHECKED = (
+    Column("W", "", lambda one: one.width),
+    Column("Right, one token earlier", "", lambda one: one.turns.right.sum()),
+    Column("Turned wrong", "%", lambda one: 100 * one.turns.share, decimals=2),
+    Column("Monotone positions", "%", lambda one: 100 * one.turns.monotone_share, decimals=2),
+    Column("Packed calls / Linear's", "", lambda one: one.dominance.calls_ratio, decimals=3),
+    Column("Prompts: no more calls", "%", lambda one: 100 * one.dominance.holds, decimals=1),
+    Column("Prompts: never behind", "%", lambda one: 100 * float(one.dominance.is_ahead.mean()), decimals=1),
+)
+
+
 def monotonicity_table(simulation: Simulation) -> Table:
     """A line for each recorded width at which a position can be seen from two contexts."""
-    columns = [Column(name) for name in ("W", "Right, one token earlier", "Turned wrong (%)", "Monotone positions (%)")]
-    columns += [
-        Column(name) for name in ("Packed calls / Linear's", "Prompts: no more calls (%)", "Prompts: never behind (%)")
-    ]
-    rows = []
-    for width in _widths(simulation):
-        counted, compared = turns(simulation.atlas.prompts, width), dominance(simulation, width)
-        rows.append(
-            [
-                Number(width),
-                Number(int(counted.right.sum())),
-                Number(100 * counted.share, 2),
-                Number(100 * counted.monotone / max(counted.positions, 1), 2),
-                Number(compared.packed.sum() / compared.linear.sum(), 3),
-                Number(100 * compared.holds, 1),
-                Number(100 * float(compared.is_ahead.mean()), 1),
-            ]
-        )
-    notes = [
-        "Assumption 3.1: a position's proposals stay right as contexts grow. Theorem 3.2: Packed's prefix is never "
-        "behind Linear's after as many calls, so that it needs no more.",
-        simulation.atlas.label,
-    ]
-    return Table("monotonicity", "Assumption 3.1 and theorem 3.2, measured", columns, rows, notes)
+    return Table(
+        name="monotonicity",
+        title="Assumption 3.1 and theorem 3.2, measured",
+        columns=CHECKED,
+        items=[
+            Checked(width, turns(simulation.atlas.prompts, width), dominance(simulation, width))
+            for width in _widths(simulation)
+        ],
+        notes=[
+            "Assumption 3.1: a position's proposals stay right as contexts grow. Theorem 3.2: Packed's prefix is never "
+            "behind Linear's after as many calls, so that it needs no more.",
+            simulation.atlas.label,
+        ],
+    )
 
 
 def _widths(simulation: Simulation) -> Sequence[int]:

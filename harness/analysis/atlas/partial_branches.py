@@ -19,14 +19,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.atlas.simulation import Ints, Simulated, Simulation, tokens_per_nfe_ratio
+from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.grid import INTERVALS
-from harness.analysis.table import Column, Number, Ranged, Table
-from harness.text import MISSING
+from harness.analysis.table import Column, Table
 
 BUDGETS = (2, 3, 4, 6)
 ROWS = (16, 32, 64, 128, 256)  # a call at most, for the comparison
@@ -142,6 +143,67 @@ def halves(simulation: Simulation) -> tuple[Simulation, Simulation]:
     )
 
 
+class Contestant(NamedTuple):
+    """A schedule with what it reaches on the prompts that are compared on."""
+
+    candidate: Candidate
+    simulated: Simulated
+
+    @property
+    def tokens_per_nfe(self) -> float:
+        """Ratio of totals."""
+        return self.simulated.tokens_per_nfe
+
+
+class Contest(NamedTuple):
+    """The best of each kind among those whose calls have no more than `limit` rows; None where nothing fits."""
+
+    limit: int
+    packed: Contestant | None
+    quadratic: Contestant | None
+    partial: Contestant | None
+
+    @property
+    def ratio(self) -> Estimate | None:
+        """Tokens/NFE of the partial set over those of the better rival."""
+        rivals = [one for one in (self.packed, self.quadratic) if one]
+        if not self.partial or not rivals:
+            return None
+        best = max(rivals, key=lambda one: one.tokens_per_nfe)
+        return tokens_per_nfe_ratio(self.partial.simulated, best.simulated).estimate()
+
+
+def _width(kind: str) -> Column:
+    def width(contest: Contest) -> int | None:
+        one = getattr(contest, kind)
+        return one and one.candidate.width
+
+    return Column(f"{kind.capitalize()} W", "", width)
+
+
+def _tokens_per_nfe(kind: str) -> Column:
+    def reached(contest: Contest) -> float | None:
+        one = getattr(contest, kind)
+        return one and one.tokens_per_nfe
+
+    return Column("Tokens/NFE", "", reached, decimals=3)
+
+
+# Of a `Contest`.
+CONTESTS = (
+    Column("Rows a call, at most", "", lambda contest: contest.limit),
+    _width("packed"),
+    _tokens_per_nfe("packed"),
+    _width("quadratic"),
+    _tokens_per_nfe("quadratic"),
+    _width("partial"),
+    Column("Branches", "", lambda contest: contest.partial.candidate.label if contest.partial else ""),
+    Column("How chosen", "", lambda contest: contest.partial.candidate.family if contest.partial else ""),
+    _tokens_per_nfe("partial"),
+    Column("Partial / better of both", "", lambda contest: contest.ratio, decimals=3, is_interval=True),
+)
+
+
 def partial_table(simulation: Simulation) -> Table:
     """For each number of rows: the best Packed, Quadratic and partial set that fit, and the last against both.
 
@@ -150,37 +212,26 @@ def partial_table(simulation: Simulation) -> Table:
     """
     search_on, compare_on = halves(simulation)
     widths = simulation.atlas.widths
-    rivals = {"packed": [packed(width) for width in widths], "quadratic": [quadratic(width) for width in widths]}
+    rivals = ([packed(width) for width in widths], [quadratic(width) for width in widths])
     sets = list(candidates(search_on))
-    names = ["Rows a call, at most", "Packed W", "Tokens/NFE", "Quadratic W", "Tokens/NFE"]
-    names += ["Partial W", "Branches", "How chosen", "Tokens/NFE"]
-    columns = [Column(name) for name in names] + [Column("Partial / better of both", is_interval=True)]
-    rows = []
     kinds = [[one for one in sets if (one.family == "confident") == is_confident] for is_confident in (False, True)]
-    for limit, kind in product(ROWS, kinds):
-        best = [_best(group, limit, search_on) for group in (*rivals.values(), kind)]
-        found = [one and one.simulate(compare_on) for one in best]
-        ratio = None
-        if found[2] and any(found[:2]):
-            rival = max((one for one in found[:2] if one), key=lambda one: one.tokens_per_nfe)
-            ratio = tokens_per_nfe_ratio(found[2], rival).estimate()
-        shown = [entry for one, simulated in zip(best[:2], found[:2], strict=True) for entry in _sizes(one, simulated)]
-        which = [best[2].label, best[2].family] if best[2] else [MISSING, MISSING]
-        width, reached = _sizes(best[2], found[2])
-        rows.append([Number(limit), *shown, width, *which, reached, Ranged(ratio, 3)])
-    notes = [
-        f"Chosen on {len(search_on.atlas.prompts)} prompts, compared on {len(compare_on.atlas.prompts)} others. "
-        f"Brackets: {INTERVALS}.",
-        simulation.atlas.label,
-    ]
-    return Table("partial_branches", "Partial branches at equal rows", columns, rows, notes)
+    return Table(
+        name="partial_branches",
+        title="Partial branches at equal rows",
+        columns=CONTESTS,
+        items=[
+            Contest(limit, *(_best(group, limit, search_on, compare_on) for group in (*rivals, kind)))
+            for limit, kind in product(ROWS, kinds)
+        ],
+        notes=[
+            f"Chosen on {len(search_on.atlas.prompts)} prompts, compared on {len(compare_on.atlas.prompts)} others. "
+            f"Brackets: {INTERVALS}.",
+            simulation.atlas.label,
+        ],
+    )
 
 
-def _best(group: Sequence[Candidate], limit: int, simulation: Simulation) -> Candidate | None:
+def _best(group: Sequence[Candidate], limit: int, search_on: Simulation, compare_on: Simulation) -> Contestant | None:
     fitting = [one for one in group if one.rows <= limit]
-    return max(fitting, key=lambda one: one.simulate(simulation).tokens_per_nfe, default=None)
-
-
-def _sizes(candidate: Candidate | None, simulated: Simulated | None) -> tuple[Number, Number]:
-    """Width and tokens/NFE; missing where nothing fits."""
-    return Number(candidate and candidate.width), Number(simulated and simulated.tokens_per_nfe, 3)
+    best = max(fitting, key=lambda one: one.simulate(search_on).tokens_per_nfe, default=None)
+    return best and Contestant(best, best.simulate(compare_on))

@@ -1,48 +1,151 @@
 """What an atlas says about the schedules: calls, rows and tokens at every width; with costs, predicted throughput."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from harness.analysis.atlas.cost_model import DEVICES, SIZES, CostModel, fit, predicted
+from harness.analysis.atlas.cost_model import DEVICES, SIZES, CostModel, Device, fit, predicted
 from harness.analysis.atlas.methods import AUTOREGRESSIVE, Method, methods, paper_method
-from harness.analysis.atlas.simulation import Simulation, tokens_per_nfe_ratio
+from harness.analysis.atlas.simulation import Simulated, Simulation, tokens_per_nfe_ratio
+from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.grid import INTERVALS
 from harness.analysis.style import look
-from harness.analysis.table import Column, Number, Ranged, Table
+from harness.analysis.table import Column, Table
 from harness.errors import UserError
 from harness.records.metrics import BASELINE
 from harness.records.record import Record
 
+SPECULATIVE = ("linear", "quadratic", "packed")
+PAIR = ("packed", BASELINE)
+
+
+class Replayed(NamedTuple):
+    """A method on the atlas, and the baseline of the same width, where it has one."""
+
+    method: Method
+    simulated: Simulated
+    baseline: Simulated | None
+
+    @property
+    def ratio(self) -> Estimate | None:
+        """Tokens/NFE over the baseline's; None where there are not two prompts."""
+        if self.baseline is None or len(self.simulated.nfe) < 2:
+            return None
+        return tokens_per_nfe_ratio(self.simulated, self.baseline).estimate()
+
+    def throughput(self, cost: CostModel) -> float:
+        """Predicted tokens/s."""
+        return cost.throughput(self.method.schedule, self.simulated)
+
+    def throughput_ratio(self, cost: CostModel) -> float | None:
+        """The same over the baseline's."""
+        return self.throughput(cost) / cost.throughput(BASELINE, self.baseline) if self.baseline else None
+
+
+class Prediction(NamedTuple):
+    """Packed / Linear throughput at a width.
+
+    Attributes:
+      responses: of both, measured.
+      fitted: predicted by costs that were fitted to all widths.
+      from_others: by costs fitted to all other widths; None where these are too few.
+    """
+
+    width: int
+    responses: int
+    measured: float
+    fitted: float
+    from_others: float | None
+
+    def error(self, predicted: float | None) -> float | None:
+        """How far off a prediction is, in percent."""
+        return None if predicted is None else 100 * (predicted / self.measured - 1)
+
+
+class Best(NamedTuple):
+    """A schedule's highest predicted tokens/s, and the width that has it."""
+
+    throughput: float
+    width: int
+
+
+class DevicePrediction(NamedTuple):
+    """A model's size on a device; each schedule at its best width."""
+
+    device: Device
+    size: str
+    cost: CostModel
+    best: Mapping[str, Best]
+
+
+# Of a `Replayed`.
+REPLAYED = (
+    Column("Schedule", "", lambda one: look(one.method.schedule).label),
+    Column("W", "", lambda one: one.method.width or None),
+    Column("Tokens/NFE", "", lambda one: one.simulated.tokens_per_nfe, decimals=3),
+    Column("NFE/response", "", lambda one: one.simulated.nfe.mean(), decimals=2),
+    Column("Rows/NFE", "", lambda one: one.simulated.rows.sum() / one.simulated.nfe.sum(), decimals=1),
+    Column("Tokens/NFE / Linear-SS", "", lambda one: one.ratio, decimals=3, is_interval=True),
+)
+# Of a `Prediction`.
+PREDICTED = (
+    Column("W", "", lambda one: one.width),
+    Column("Responses", "", lambda one: one.responses),
+    Column("Measured", "", lambda one: one.measured, decimals=3),
+    Column("Predicted", "", lambda one: one.fitted, decimals=3),
+    Column("Error", "%", lambda one: one.error(one.fitted), decimals=1),
+    Column("Predicted from other widths", "", lambda one: one.from_others, decimals=3),
+    Column("Error", "%", lambda one: one.error(one.from_others), decimals=1),
+)
+
+
+def _tokens_a_second(schedule: str) -> Column:
+    return Column(f"{look(schedule).label}, tokens/s (prediction)", "", lambda one: one.best[schedule].throughput)
+
+
+def _best_width(schedule: str) -> Column:
+    return Column(f"{look(schedule).label} W", "", lambda one: one.best[schedule].width)
+
+
+# Of a `DevicePrediction`.
+ON_DEVICES = (
+    Column("Device", "", lambda one: f"{one.device.name} (prediction)"),
+    Column("Model", "", lambda one: one.size),
+    Column("tau / delta", "rows", lambda one: one.cost.rows_a_call),
+    *map(_tokens_a_second, (AUTOREGRESSIVE, *SPECULATIVE)),
+    *map(_best_width, SPECULATIVE),
+    Column(
+        "Packed / Linear (prediction)",
+        "",
+        lambda one: one.best["packed"].throughput / one.best["linear"].throughput,
+        decimals=3,
+    ),
+)
+
 
 def simulation_table(simulation: Simulation, more: Sequence[Method], cost: CostModel | None) -> Table:
     """Tokens/NFE and rows of every method, with ratios to Linear of the same width."""
-    columns = [Column(name) for name in ("Schedule", "W", "Tokens/NFE", "NFE/response", "Rows/NFE")]
-    columns.append(Column("Tokens/NFE / Linear-SS", is_interval=True))
-    if cost:
-        columns += [Column("Tokens/s, predicted"), Column("Tokens/s / Linear-SS, predicted")]
     baselines = {width: simulation.linear(width) for width in simulation.atlas.widths}
-    rows = []
-    for method in methods(simulation, more):
-        one, baseline = method.simulate(simulation), baselines.get(method.width)
-        ratio = (
-            tokens_per_nfe_ratio(one, baseline).estimate() if baseline and len(simulation.atlas.prompts) > 1 else None
-        )
-        row = [
-            look(method.schedule).label,
-            Number(method.width or None),
-            Number(one.tokens_per_nfe, 3),
-            Number(one.nfe.mean(), 2),
-            Number(one.rows.sum() / one.nfe.sum(), 1),
-            Ranged(ratio, 3),
-        ]
-        if cost:
-            throughput = cost.throughput(method.schedule, one)
-            by_linear = throughput / cost.throughput(BASELINE, baseline) if baseline else None
-            row += [Number(throughput, 1), Number(by_linear, 3)]
-        rows.append(row)
     notes = [f"Replayed, temperature 0; rows include the prompt's. Brackets: {INTERVALS}.", simulation.atlas.label]
     if cost:
         notes.insert(1, f"Predicted with {cost_label(cost)}.")
-    return Table("replay", "Every schedule, replayed from the atlas", columns, rows, notes)
+    return Table(
+        name="replay",
+        title="Every schedule, replayed from the atlas",
+        columns=[*REPLAYED, *(_predicted_columns(cost) if cost else ())],
+        items=[
+            Replayed(method, method.simulate(simulation), baselines.get(method.width))
+            for method in methods(simulation, more)
+        ],
+        notes=notes,
+    )
+
+
+def _predicted_columns(cost: CostModel) -> Sequence[Column]:
+    """Of a `Replayed`: what costs say about its throughput."""
+    return (
+        Column("Tokens/s, predicted", "", lambda one: one.throughput(cost), decimals=1),
+        Column("Tokens/s / Linear-SS, predicted", "", lambda one: one.throughput_ratio(cost), decimals=3),
+    )
 
 
 def cost_label(cost: CostModel) -> str:
@@ -61,68 +164,63 @@ def prediction_table(simulation: Simulation, records: Sequence[Record]) -> Table
     Raises:
       UserError: no width of the atlas was measured with both schedules.
     """
-    pair = ("packed", BASELINE)
-    records = [record for record in records if record.schedule in pair]
+    records = [record for record in records if record.schedule in PAIR]
     measured = _throughputs(records)
-    names = ("W", "Responses", "Measured", "Predicted", "Error (%)", "Predicted from other widths", "Error (%)")
-    rows = []
-    for width in simulation.atlas.widths:
-        if not all((schedule, width) in measured for schedule in pair):
-            continue
-        packed, linear = (paper_method(schedule, width).simulate(simulation) for schedule in pair)
-        truth = measured["packed", width] / measured[BASELINE, width]
-        row = [Number(width), Number(sum(record.width == width for record in records)), Number(truth, 3)]
-        for known in (records, [record for record in records if record.width != width]):
-            if len({(record.schedule, record.width) for record in known}) < 2:
-                row += [Number(None), Number(None)]
-                continue
-            cost = fit(known)
-            prediction = cost.throughput("packed", packed) / cost.throughput(BASELINE, linear)
-            row += [Number(prediction, 3), Number(100 * (prediction / truth - 1), 1)]
-        rows.append(row)
-    if not rows:
+    widths = [width for width in simulation.atlas.widths if all((schedule, width) in measured for schedule in PAIR)]
+    if not widths:
         raise UserError(
             "costs: no width of the atlas has records of both Linear-SS and Packed-SS. Measure some: "
             "python -m harness run experiment=costs."
         )
-    notes = [f"Packed / Linear throughput. All records give {cost_label(fit(records))}.", simulation.atlas.label]
-    return Table("prediction", "Predicted and measured throughput ratio", [Column(name) for name in names], rows, notes)
+    fitted = fit(records)
+    predictions = []
+    for width in widths:
+        packed, linear = (paper_method(schedule, width).simulate(simulation) for schedule in PAIR)
+        others = [record for record in records if record.width != width]
+        can_fit = len({(record.schedule, record.width) for record in others}) > 1
+        by_costs = [
+            cost and cost.throughput("packed", packed) / cost.throughput(BASELINE, linear)
+            for cost in (fitted, fit(others) if can_fit else None)
+        ]
+        truth = measured["packed", width] / measured[BASELINE, width]
+        predictions.append(Prediction(width, len(records) - len(others), truth, *by_costs))
+    return Table(
+        name="prediction",
+        title="Predicted and measured throughput ratio",
+        columns=PREDICTED,
+        items=predictions,
+        notes=[f"Packed / Linear throughput. All records give {cost_label(fitted)}.", simulation.atlas.label],
+    )
 
 
 def device_table(simulation: Simulation) -> Table:
     """Predicted throughput on devices and at sizes that nobody here has, at each schedule's best recorded width."""
-    columns = [Column(name) for name in ("Device", "Model", "tau / delta (rows)")]
-    schedules = (AUTOREGRESSIVE, "linear", "quadratic", "packed")
-    columns += [Column(f"{look(name).label}, tokens/s (prediction)") for name in schedules]
-    columns += [Column(f"{look(name).label} W") for name in schedules[1:]]
-    columns.append(Column("Packed / Linear (prediction)"))
     simulated = [(method, method.simulate(simulation)) for method in methods(simulation)]
-    rows = []
-    for device in DEVICES:
-        for size, parameters in SIZES.items():
-            cost = predicted(device, parameters)
-            best = {
-                name: max(
-                    (cost.throughput(name, one), method.width) for method, one in simulated if method.schedule == name
-                )
-                for name in schedules
-            }
-            rows.append(
-                [
-                    f"{device.name} (prediction)",
-                    size,
-                    Number(cost.rows_a_call, 0),
-                    *(Number(best[name][0], 0) for name in schedules),
-                    *(Number(best[name][1]) for name in schedules[1:]),
-                    Number(best["packed"][0] / best["linear"][0], 3),
-                ]
-            )
-    notes = [
-        "PREDICTION, nothing here was measured: tau and delta at the devices' published peaks, nothing launched and "
-        "nothing done on the host, for a model whose drafts are accepted as the atlas' are. Real calls take longer.",
-        simulation.atlas.label,
-    ]
-    return Table("devices", "Predicted throughput by device and size", columns, rows, notes)
+    return Table(
+        name="devices",
+        title="Predicted throughput by device and size",
+        columns=ON_DEVICES,
+        items=[
+            DevicePrediction(device, size, cost, _best(cost, simulated))
+            for device in DEVICES
+            for size, cost in ((size, predicted(device, parameters)) for size, parameters in SIZES.items())
+        ],
+        notes=[
+            "PREDICTION, nothing here was measured: tau and delta at the devices' published peaks, nothing launched "
+            "and nothing done on the host, for a model whose drafts are accepted as the atlas' are. Real calls take "
+            "longer.",
+            simulation.atlas.label,
+        ],
+    )
+
+
+def _best(cost: CostModel, simulated: Sequence[tuple[Method, Simulated]]) -> Mapping[str, Best]:
+    return {
+        name: max(
+            Best(cost.throughput(name, one), method.width) for method, one in simulated if method.schedule == name
+        )
+        for name in (AUTOREGRESSIVE, *SPECULATIVE)
+    }
 
 
 def _throughputs(records: Sequence[Record]) -> Mapping[tuple[str, int], float]:

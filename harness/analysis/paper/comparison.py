@@ -18,7 +18,7 @@ from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import Study
 from harness.analysis.style import LOOKS, MODELS, ORDERS, look, model_label
-from harness.analysis.table import Column, Number, Ranged, Table
+from harness.analysis.table import Column, Table
 from harness.errors import UserError
 
 INSIDE, OUTSIDE, NOT_RUN = "inside", "outside", "not run"
@@ -41,6 +41,19 @@ class Compared(NamedTuple):
     verdict: str
 
 
+# Of a row of the comparison.
+COLUMNS = (
+    Column("Place", "", lambda row: row.published.place),
+    Column("Statement", "", lambda row: _statement(row.published)),
+    Column("Published", "", lambda row: row.published.text()),
+    Column("Our setting", "", lambda row: row.where),
+    Column("Ours", "", lambda row: row.value, decimals=lambda row: row.published.decimals, is_interval=True),
+    Column("n", "", lambda row: row.prompts),
+    Column("Verdict", "", lambda row: row.verdict),
+    Column("Id", "", lambda row: row.published.id, is_detail=True),
+)
+
+
 def compare_published(study: Study, statements: Sequence[Published]) -> Sequence[Compared]:
     """Every statement with all of our values that it can be compared with; at least one row each."""
     return [row for published in statements for row in _rows(study, published)]
@@ -61,29 +74,8 @@ def comparison_table(study: Study, statements: Sequence[Published]) -> Table:
     return Table(
         name="comparison",
         title="Published values and ours",
-        columns=[
-            Column("Place"),
-            Column("Statement"),
-            Column("Published"),
-            Column("Our setting"),
-            Column("Ours", is_interval=True),
-            Column("n"),
-            Column("Verdict"),
-            Column("Id", is_detail=True),
-        ],
-        rows=[
-            (
-                row.published.place,
-                _statement(row.published),
-                row.published.text(),
-                row.where,
-                _entry(row),
-                Number(row.prompts),
-                row.verdict,
-                row.published.id,
-            )
-            for row in rows
-        ],
+        columns=COLUMNS,
+        items=rows,
         notes=[
             "Inside: our 95 % interval (our value, where it has none) and the published value or range have a point in "
             f"common. {DIRECTION.capitalize()}: another model, task or cap than the published one, so only the sign is "
@@ -91,7 +83,6 @@ def comparison_table(study: Study, statements: Sequence[Published]) -> Table:
             ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".",
             provenance(cells),
         ],
-        grouped_by=1,
     )
 
 
@@ -215,13 +206,6 @@ def _statement(published: Published) -> str:
         return f"{look(published.method).label}: {published.says}"
     about = published.quantity in RELATIVE and look(published.method).label not in published.says
     return f"{look(published.method).label}: {published.says}" if about else published.says
-
-
-def _entry(row: Compared) -> Ranged | Number:
-    decimals = row.published.decimals
-    if isinstance(row.value, Estimate):
-        return Ranged(row.value, decimals)
-    return Number(row.value, decimals)
 
 
 def _every_cell(study: Study) -> Sequence[PairedCell]:

@@ -2,12 +2,12 @@
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
 from harness.analysis import canvas
+from harness.analysis.bootstrap import Estimate, Statistic
 from harness.analysis.catalogue import Product, attempt, products
 from harness.analysis.report.outputs import Prompt, prompts_of
 from harness.analysis.study.cells import Method
@@ -16,21 +16,18 @@ from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import Study
 from harness.analysis.style import look
-from harness.analysis.table import Column, Entry, Number, Ranged, Table
+from harness.analysis.table import Column, ShownEntry, Table
+from harness.analysis.tables.columns import (
+    ACCURACY,
+    METHOD,
+    RESPONSES,
+    THROUGHPUT,
+    TIME_PER_NFE,
+    TOKENS_PER_NFE,
+    WIDTH,
+    lines_of,
+)
 from harness.records.metrics import BASELINE
-
-
-class ShownEntry(NamedTuple):
-    """One entry of a shown table.
-
-    Attributes:
-      sort: what sorting compares; None sorts last.
-    """
-
-    text: str
-    sort: float | str | None
-    is_bold: bool
-    is_number: bool
 
 
 @dataclass(frozen=True)
@@ -92,16 +89,7 @@ def _data_uri(png: bytes) -> str:
 
 
 def _sheet(table: Table) -> Sheet:
-    rows = [[_cell(entry, text) for entry, text in row] for row in table.shown_rows()]
-    return Sheet(table.shown_names(), rows, table.notes)
-
-
-def _cell(entry: Entry, text: str) -> ShownEntry:
-    if isinstance(entry, Number):
-        return ShownEntry(text, entry.value, entry.bold, True)
-    if isinstance(entry, Ranged):
-        return ShownEntry(text, entry.estimate and entry.estimate.value, False, True)
-    return ShownEntry(text, entry, False, False)
+    return Sheet(table.shown_names(), table.shown_rows(), table.notes)
 
 
 def _page(number: int, cell: PairedCell, started: Mapping) -> Page:
@@ -129,35 +117,51 @@ def _config(cell: PairedCell, method: Method) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(cell.measured[method].config.items()))
 
 
-_RATIOS = (("throughput", "Tokens/s"), ("tokens_per_nfe", "Tokens/NFE"), ("time_per_nfe_s", "Time/NFE"))
+# Of a `MethodLine`.
+RATES = (
+    METHOD,
+    WIDTH,
+    RESPONSES,
+    THROUGHPUT,
+    TOKENS_PER_NFE,
+    replace(TIME_PER_NFE, heading="ms/NFE", unit=""),
+    ACCURACY,
+)
 
 
 def _methods_table(cell: PairedCell) -> Table:
     """All methods of a cell with their rates, and ratios to the baseline where it was measured."""
     baseline = cell.method(BASELINE)
-    compared = baseline is not None and len(cell.methods) > 1
-    columns = [Column(name) for name in ("Method", "W", "Responses")]
-    columns += [Column(name) for name in ("Tokens/s", "Tokens/NFE", "ms/NFE", "Accuracy (%)")]
-    if compared:
-        columns += [Column(f"{name} / {look(BASELINE).label}", is_interval=True) for _, name in _RATIOS]
-        columns.append(Column(f"Accuracy - {look(BASELINE).label} (points)", is_interval=True))
-    rows = []
-    for method in methods_in_order(cell.methods):
-        accuracy = cell.value("accuracy", method)
-        row: list[Entry] = [
-            look(method.schedule).label,
-            Number(method.width or None),
-            Number(cell.responses),
-            Number(cell.value("throughput", method), 1),
-            Number(cell.value("tokens_per_nfe", method), 3),
-            Number(1000 * cell.value("time_per_nfe_s", method), 2),
-            Number(None if accuracy is None else 100 * accuracy, 2),
-        ]
-        if compared:
-            ratios = [cell.ratio(metric, method, baseline) for metric, _ in _RATIOS]
-            row += [Ranged(ratio and ratio.estimate(), 3) for ratio in ratios]
-            difference = cell.difference("accuracy", method, baseline)
-            row.append(Ranged(difference and difference.scaled(100).estimate(), 2))
-        rows.append(row)
+    compared = _compared(baseline) if baseline is not None and len(cell.methods) > 1 else ()
     notes = [f"Rates are ratios of totals. Brackets: {INTERVALS}."]
-    return Table("cell", "Methods", columns, rows, notes)
+    return Table("cell", "Methods", [*RATES, *compared], lines_of(cell), notes)
+
+
+def _compared(baseline: Method) -> Sequence[Column]:
+    """Of a `MethodLine`: what it is beside the baseline."""
+
+    def ratio(name: str, metric: str) -> Column:
+        return Column(
+            f"{name} / {look(BASELINE).label}",
+            "",
+            lambda line: _estimate(line.cell.ratio(metric, line.method, baseline)),
+            decimals=3,
+            is_interval=True,
+        )
+
+    return (
+        ratio("Tokens/s", "throughput"),
+        ratio("Tokens/NFE", "tokens_per_nfe"),
+        ratio("Time/NFE", "time_per_nfe_s"),
+        Column(
+            f"Accuracy - {look(BASELINE).label}",
+            "points",
+            lambda line: _estimate(line.cell.difference("accuracy", line.method, baseline), 100),
+            decimals=2,
+            is_interval=True,
+        ),
+    )
+
+
+def _estimate(statistic: Statistic | None, factor: float = 1.0) -> Estimate | None:
+    return statistic and statistic.scaled(factor).estimate()

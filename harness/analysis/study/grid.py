@@ -13,8 +13,6 @@ from harness.analysis.style import (
     TASKS,
     _natural,
     in_order,
-    look,
-    model_label,
     models_in_order,
     task_label,
     tasks_in_order,
@@ -34,6 +32,8 @@ class Place(NamedTuple):
     model: str
     window: int | None
     task: str
+    temperature: float
+    order: str
     cell: PairedCell | None
 
 
@@ -46,6 +46,7 @@ def grid(cells: Iterable[PairedCell]) -> Sequence[Place]:
       cells: of one temperature and order.
     """
     by_place = {(s.family, s.key.model, s.window, s.key.task): s for s in cells}
+    shared = next(((s.key.temperature, s.key.order) for s in by_place.values()), ())
     places = []
     for family in sorted({family for family, *_ in by_place}):
         for is_published in (True, False):
@@ -54,7 +55,7 @@ def grid(cells: Iterable[PairedCell]) -> Sequence[Place]:
             for model in models_in_order(model for _, model, *_ in kind):
                 windows = sorted({window for _, name, window, _ in kind if name == model}, key=lambda w: w or 0)
                 places += [
-                    Place(family, model, window, task, by_place.get((family, model, window, task)))
+                    Place(family, model, window, task, *shared, by_place.get((family, model, window, task)))
                     for window in windows
                     for task in tasks
                 ]
@@ -66,10 +67,10 @@ def schedules_of(cells: Iterable[PairedCell]) -> Sequence[str]:
     return in_order(method.schedule for cell in cells for method in cell.methods)
 
 
-def place_of(cell: PairedCell, method: Method) -> tuple[str, str, str, str]:
-    """The first cells of a method's row: model, task, temperature, method."""
+def place_of(cell: PairedCell) -> Place:
+    """Where a cell stands; with an adapter at its model's own place."""
     key = cell.key
-    return model_label(key.model), task_label(key.task), f"{key.temperature:g}", look(method.schedule).label
+    return Place(cell.family, key.base_model, cell.window, key.task, key.temperature, key.order, cell)
 
 
 def cell_label(cell: PairedCell) -> str:

@@ -1,45 +1,142 @@
 """Tables 2, 3 and 5: what an iteration costs, and what block size is fastest."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
-from harness.analysis.measures.iterations import model_ms_per_iteration, recorded
+from harness.analysis.measures.iterations import Recorded, model_ms_per_iteration, recorded
 from harness.analysis.measures.layout_rows import CALLS, Cost, cost
 from harness.analysis.study.cells import Method
-from harness.analysis.study.grid import NotMeasured, methods_in_order, place_of
+from harness.analysis.study.grid import NotMeasured, methods_in_order
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
-from harness.analysis.study.study import AdapterPair, Study
-from harness.analysis.style import look, model_label, task_label
-from harness.analysis.table import Column, Entry, Number, Table
+from harness.analysis.study.study import Study
+from harness.analysis.style import look
+from harness.analysis.table import Column, Table
+from harness.analysis.tables.columns import (
+    ACCURACY,
+    METHOD,
+    MODEL,
+    NFE,
+    PROMPTS,
+    TASK,
+    TEMPERATURE,
+    THROUGHPUT,
+    TOKENS,
+    WALL,
+    WIDTH,
+    MethodLine,
+    lines_of,
+    measured,
+)
 
 _GENERAL = {
     "linear": ("2B", "p + 3u"),
     "quadratic": ("B(B + 1)", "p + 2u + u²"),
     "packed": ("2B", "p + 3u"),
 }
-_ADAPTER_NAMES = ("Selected, recorded", "Evaluated, recorded")
+
+
+class FormulaLine(NamedTuple):
+    """A schedule's rows in words, in blocks and in windows."""
+
+    schedule: str
+    nemotron: str
+    setdlm: str
+
+    def setdlm_rows(self, window: int) -> int:
+        """Rows of SetDLM's iteration in a full window."""
+        return cost("setdlm", self.schedule, window, {}).rows
+
+
+@dataclass(frozen=True)
+class IterationLine(MethodLine):
+    """With what an iteration costs.
+
+    Attributes:
+      base: the same cell without an adapter, where that was run.
+    """
+
+    base: PairedCell | None = None
+
+    @property
+    def calls(self) -> int | None:
+        """Of an iteration, by construction; None where the schedule is not the paper's."""
+        return CALLS.get(self.schedule)
+
+    @cached_property
+    def formula(self) -> Cost | None:
+        """By layout; None where there is no formula."""
+        return cost(self.place.family, self.schedule, self.method.width, self.cell.measured[self.method].config)
+
+    @cached_property
+    def recorded(self) -> Recorded | None:
+        """Means over all iterations; None where there was none."""
+        return recorded(self.cell, self.method)
+
+
+# Of a `FormulaLine`.
+FORMULAS = (
+    Column("Method", "", lambda line: look(line.schedule).label),
+    Column("NFE/iteration", "", lambda line: CALLS[line.schedule]),
+    Column("Nemotron rows", "", lambda line: line.nemotron),
+    Column("SetDLM rows, W = 8", "", lambda line: line.setdlm_rows(8)),
+    Column("SetDLM rows, W = 16", "", lambda line: line.setdlm_rows(16)),
+    Column("SetDLM rows", "", lambda line: line.setdlm),
+)
+# Of an `IterationLine`.
+ITERATIONS = (
+    MODEL,
+    TASK,
+    TEMPERATURE,
+    METHOD,
+    WIDTH,
+    Column("NFE/iteration", "", lambda line: line.calls),
+    Column("recorded", "", lambda line: line.recorded and line.recorded.calls, decimals=3),
+    Column("Rows/iteration", "", lambda line: line.formula and line.formula.rows),
+    Column("rows recorded", "", lambda line: line.recorded and line.recorded.rows, decimals=1),
+)
+# Of an `IterationLine`.
+PROBED = (
+    MODEL,
+    TASK,
+    TEMPERATURE,
+    METHOD,
+    Column("B", "", lambda line: line.method.width + 1),
+    Column("Rows/call", "", lambda line: line.formula and line.formula.rows_per_call),
+    PROMPTS,
+    TOKENS,
+    WALL,
+    NFE,
+    THROUGHPUT,
+    replace(ACCURACY, decimals=1),
+)
+# Of an `IterationLine` with an adapter.
+ADAPTED = (
+    MODEL,
+    TASK,
+    TEMPERATURE,
+    METHOD,
+    WIDTH,
+    measured("Iterations", "", "iterations_per_response", decimals=2),
+    Column("Rows", "", lambda line: line.formula and line.formula.rows),
+    Column("Selected", "", lambda line: line.formula and line.formula.selected),
+    Column("Evaluated", "", lambda line: line.formula and line.formula.updated),
+    Column("Selected, recorded", "", lambda line: line.recorded and line.recorded.selected, decimals=1),
+    Column("Evaluated, recorded", "", lambda line: line.recorded and line.recorded.updated, decimals=1),
+    Column("Base", "ms", lambda line: model_ms_per_iteration(line.base, line.method), decimals=2),
+    Column("Adapter", "ms", lambda line: model_ms_per_iteration(line.cell, line.method), decimals=2),
+)
 
 
 def table2(study: Study) -> Table:
     """Rows and calls of an iteration, by formula; needs no records."""
-    rows: list[Sequence[Entry]] = []
-    for schedule, (nemotron, setdlm) in _GENERAL.items():
-        windows = [cost("setdlm", schedule, window, {}).rows for window in (8, 16)]
-        rows.append(
-            (look(schedule).label, Number(CALLS[schedule]), nemotron, *(Number(count) for count in windows), setdlm)
-        )
     return Table(
         name="table02",
         title="Table 2: execution cost of an iteration with cached prompt",
-        columns=[
-            Column("Method"),
-            Column("NFE/iteration"),
-            Column("Nemotron rows"),
-            Column("SetDLM rows, W = 8"),
-            Column("SetDLM rows, W = 16"),
-            Column("SetDLM rows"),
-        ],
-        rows=rows,
+        columns=FORMULAS,
+        items=[FormulaLine(schedule, *rows) for schedule, rows in _GENERAL.items()],
         notes=[
             "Rows evaluated in an iteration, padding included, all calls together. B = W + 1; u unresolved positions "
             "in the window, p = 1 where an accepted token is not cached yet. By formula; table02_measured has what "
@@ -51,34 +148,17 @@ def table2(study: Study) -> Table:
 
 def table2_measured(study: Study) -> Table:
     """The same for every method that was run, beside what its records say."""
-    cells = study.main
-    rows: list[Sequence[Entry]] = []
-    for cell in cells:
-        for method in methods_in_order(cell.methods):
-            formula = _cost(cell, method)
-            measured = recorded(cell, method)
-            rows.append(
-                (
-                    *place_of(cell, method),
-                    Number(method.width or None),
-                    Number(CALLS.get(method.schedule)),
-                    Number(measured and measured.calls, 3),
-                    Number(formula.rows if formula else None),
-                    Number(measured and measured.rows, 1),
-                )
-            )
-    if not rows:
+    if not study.main:
         raise NotMeasured("no records")
-    names = ("Model", "Task", "T", "Method", "W", "NFE/iteration", "recorded", "Rows/iteration", "rows recorded")
     return Table(
         name="table02_measured",
         title="Table 2, measured: calls and rows of an iteration, by formula and as recorded",
-        columns=[Column(name) for name in names],
-        rows=rows,
+        columns=ITERATIONS,
+        items=[line for cell in study.main for line in lines_of(cell, IterationLine)],
         notes=[
             "Recorded: means over all iterations after the prompt's call and the first draft (E.2). SetDLM's formula "
             "is for a full window with p = 1; windows shrink as positions are resolved and at the end.",
-            provenance(cells),
+            provenance(study.main),
         ],
         grouped_by=3,
     )
@@ -88,32 +168,15 @@ def table3(study: Study) -> Table:
     """The block-size probe: every cell in which a schedule was run at several widths."""
     if not study.probes:
         raise NotMeasured("no schedule was run at more than one width on the same model and task")
-    rows: list[Sequence[Entry]] = []
-    for cell in study.probes:
-        rates = {method: cell.value("throughput", method) for method in cell.methods}
-        best = _fastest(cell)
-        for method in methods_in_order(cell.methods):
-            formula = _cost(cell, method)
-            accuracy = cell.value("accuracy", method)
-            rows.append(
-                (
-                    *place_of(cell, method),
-                    Number(method.width + 1),
-                    Number(formula.rows_per_call if formula else None),
-                    Number(len(cell.prompt_ids)),
-                    Number(cell.value("tokens_per_response", method), 1),
-                    Number(cell.value("wall_per_response_s", method), 3),
-                    Number(cell.value("nfe_per_response", method), 2),
-                    Number(rates[method], 1, bold=method in best),
-                    Number(None if accuracy is None else 100 * accuracy, 1),
-                )
-            )
-    names = ("Model", "Task", "T", "Method", "B", "Rows/call", "n", "Tokens", "Wall (s)", "NFE", "Tokens/s")
     return Table(
         name="table03",
         title="Table 3: block-size probe",
-        columns=[Column(name) for name in (*names, "Accuracy (%)")],
-        rows=rows,
+        columns=PROBED,
+        items=[
+            replace(line, is_best=line.method in best)
+            for cell, best in ((cell, _fastest(cell)) for cell in study.probes)
+            for line in lines_of(cell, IterationLine)
+        ],
         notes=[
             "Every row of a model and task uses the same prompts. Tokens, wall time and NFE are means per response, "
             "prompt processing included; tokens/s is a ratio of totals. Rows/call is the largest call after the "
@@ -138,13 +201,11 @@ def table5(study: Study) -> Table:
     """Model time of an iteration with and without an adapter, beside the rows that the adapter touches."""
     if not study.adapters:
         raise NotMeasured("no records with an adapter")
-    rows = [row for pair in study.adapters for row in _adapter_rows(pair)]
-    names = ("Model", "Task", "T", "Method", "W", "Iterations", "Rows", "Selected", "Evaluated", *_ADAPTER_NAMES)
     return Table(
         name="table05",
         title="Table 5: model execution time of an iteration with a proposal-only adapter",
-        columns=[Column(name) for name in (*names, "Base (ms)", "Adapter (ms)")],
-        rows=rows,
+        columns=ADAPTED,
+        items=[line for pair in study.adapters for line in lines_of(pair.adapted, IterationLine, base=pair.base)],
         notes=[
             "Linear-SS's iteration holds both calls. Iterations: mean after the first call, with the adapter. "
             "Selected rows receive the adapter's update, evaluated rows have it computed: by layout, and as recorded "
@@ -155,38 +216,9 @@ def table5(study: Study) -> Table:
     )
 
 
-def _adapter_rows(pair: AdapterPair) -> Sequence[Sequence[Entry]]:
-    cell = pair.adapted
-    rows = []
-    for method in methods_in_order(cell.methods):
-        formula = _cost(cell, method)
-        by_layout = (formula.rows, formula.selected, formula.updated) if formula else (None,) * 3
-        measured = recorded(cell, method)
-        rows.append(
-            (
-                model_label(cell.key.base_model),
-                task_label(cell.key.task),
-                f"{cell.key.temperature:g}",
-                look(method.schedule).label,
-                Number(method.width or None),
-                Number(cell.value("iterations_per_response", method), 2),
-                *map(Number, by_layout),
-                Number(measured and measured.selected, 1),
-                Number(measured and measured.updated, 1),
-                Number(model_ms_per_iteration(pair.base, method), 2),
-                Number(model_ms_per_iteration(cell, method), 2),
-            )
-        )
-    return rows
-
-
 def _fastest(cell: PairedCell) -> Sequence[Method]:
     """For each schedule the width with the highest throughput."""
     return [
         max((m for m in cell.methods if m.schedule == schedule), key=lambda m: cell.value("throughput", m))
         for schedule in dict.fromkeys(method.schedule for method in cell.methods)
     ]
-
-
-def _cost(cell: PairedCell, method: Method) -> Cost | None:
-    return cost(cell.family, method.schedule, method.width, cell.measured[method].config)

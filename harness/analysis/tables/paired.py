@@ -1,34 +1,77 @@
 """Tables 10 to 13: paired comparisons of Packed-SS with its baselines, with intervals (F.5 to F.7)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from harness.analysis.bootstrap import Statistic
+from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.cells import LEFT_TO_RIGHT
-from harness.analysis.study.grid import INTERVALS, NotMeasured, Place, grid
+from harness.analysis.study.grid import INTERVALS, NotMeasured, grid
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import WINDOWED, Study
-from harness.analysis.style import ORDERS, look, model_label, task_label
-from harness.analysis.table import Column, Entry, Number, Ranged, Table
+from harness.analysis.style import look
+from harness.analysis.table import Column, Table
+from harness.analysis.tables.columns import MODEL, ORDER, PROMPTS, TASK, TEMPERATURE, WINDOW, Line
 
 SUBJECT = "packed"
 BASELINES = ("linear", "quadratic")
+
+
+@dataclass(frozen=True)
+class PairLine(Line):
+    """The subject and a baseline in a place."""
+
+    baseline: str
+
+    def difference(self, metric: str, factor: float = 1.0) -> Estimate | None:
+        """The subject's minus the baseline's, in a unit of `factor` to the metric's own."""
+        return _difference(self.cell, metric, self.baseline, factor)
+
+    def ratio(self, metric: str) -> Estimate | None:
+        """The subject's as a multiple of the baseline's."""
+        cell = self.cell
+        found = cell and cell.ratio(metric, cell.method(SUBJECT), cell.method(self.baseline))
+        return found and found.estimate()
+
+
+def _ratio(heading: str, metric: str) -> Column:
+    return Column(heading, "", lambda line: line.ratio(metric), decimals=3, is_interval=True)
+
+
+def _accuracy(baseline: str) -> Column:
+    heading = f"{look(SUBJECT).label} minus {look(baseline).label}"
+    return Column(
+        heading, "points", lambda line: _difference(line.cell, "accuracy", baseline, 100), decimals=2, is_interval=True
+    )
+
+
+# Of a `PairLine`; tables 10, 12 and 13 have them behind the columns that say where.
+EFFICIENCY = (
+    Column("Baseline", "", lambda line: look(line.baseline).label),
+    PROMPTS,
+    Column("Wall difference", "s", lambda line: line.difference("wall_per_response_s"), decimals=4, is_interval=True),
+    _ratio("Throughput ratio", "throughput"),
+    _ratio("Tokens/NFE ratio", "tokens_per_nfe"),
+    _ratio("Time/NFE ratio", "time_per_nfe_s"),
+)
+# Table 11's, of a `Line`.
+ACCURACIES = (TEMPERATURE, MODEL, TASK, *map(_accuracy, BASELINES))
+_EXPLAINED = (
+    f"Wall differences are {look(SUBJECT).label} minus baseline, mean per response; ratios are {look(SUBJECT).label} / "
+    f"baseline. Brackets: {INTERVALS}."
+)
 
 
 def table10(study: Study) -> Table:
     """SetDLM: wall time and throughput in each window and order."""
     cells = [s for s in study.cells(0.0) if s.family == WINDOWED and _is_compared(s)]
     _need(cells, "a SetDLM model at temperature 0")
-    rows = []
-    for order in sorted({s.key.order for s in cells}, key=lambda order: (order != LEFT_TO_RIGHT, order)):
-        for place in grid(s for s in cells if s.key.order == order):
-            leading = (model_label(place.model), task_label(place.task), Number(place.window), ORDERS.get(order, order))
-            rows += [(*leading, *row) for row in _efficiency(place)]
+    orders = sorted({s.key.order for s in cells}, key=lambda order: (order != LEFT_TO_RIGHT, order))
     return Table(
         name="table10",
         title="Table 10: paired SetDLM efficiency comparisons",
-        columns=[Column("Model"), Column("Task"), Column("Window"), Column("Order"), *_EFFICIENCY],
-        rows=rows,
+        columns=[MODEL, TASK, WINDOW, ORDER, *EFFICIENCY],
+        items=[line for order in orders for line in _pairs(s for s in cells if s.key.order == order)],
         notes=[_EXPLAINED, provenance(cells)],
         grouped_by=4,
     )
@@ -39,17 +82,12 @@ def table11(study: Study) -> Table:
     cells = [s for s in study.cells(order=LEFT_TO_RIGHT) if s.family != WINDOWED and _is_compared(s)]
     graded = [s for s in cells if any(s.value("accuracy", method) is not None for method in s.methods)]
     _need(graded, "a task that is graded")
-    rows = []
-    for temperature in sorted({s.key.temperature for s in graded}):
-        for place in grid(s for s in graded if s.key.temperature == temperature):
-            differences = [_difference(place.cell, "accuracy", baseline, 100) for baseline in BASELINES]
-            rows.append((f"{temperature:g}", model_label(place.model), task_label(place.task), *differences))
-    names = [f"{look(SUBJECT).label} minus {look(baseline).label} (points)" for baseline in BASELINES]
+    temperatures = sorted({s.key.temperature for s in graded})
     return Table(
         name="table11",
         title="Table 11: paired accuracy differences",
-        columns=[Column("T"), Column("Model"), Column("Task"), *(Column(name, is_interval=True) for name in names)],
-        rows=rows,
+        columns=ACCURACIES,
+        items=[Line(place) for t in temperatures for place in grid(s for s in graded if s.key.temperature == t)],
         notes=[f"Percentage points. Brackets: {INTERVALS}.", provenance(graded)],
         grouped_by=2,
     )
@@ -66,62 +104,26 @@ def table13(study: Study, temperature: float = 1.0) -> Table:
     return _comparisons(study, name, temperature)
 
 
-_EFFICIENCY = (
-    Column("Baseline"),
-    Column("n"),
-    Column("Wall difference (s)", is_interval=True),
-    Column("Throughput ratio", is_interval=True),
-    Column("Tokens/NFE ratio", is_interval=True),
-    Column("Time/NFE ratio", is_interval=True),
-)
-_EXPLAINED = (
-    f"Wall differences are {look(SUBJECT).label} minus baseline, mean per response; ratios are {look(SUBJECT).label} / "
-    f"baseline. Brackets: {INTERVALS}."
-)
-
-
 def _comparisons(study: Study, name: str, temperature: float) -> Table:
     cells = [s for s in study.cells(temperature, LEFT_TO_RIGHT) if s.family != WINDOWED and _is_compared(s)]
     _need(cells, f"temperature {temperature:g}")
-    rows = [
-        (model_label(place.model), task_label(place.task), *row) for place in grid(cells) for row in _efficiency(place)
-    ]
     return Table(
         name=name,
         title=f"Table {12 if temperature == 0 else 13}: paired efficiency comparisons at temperature {temperature:g}",
-        columns=[Column("Model"), Column("Task"), *_EFFICIENCY],
-        rows=rows,
+        columns=[MODEL, TASK, *EFFICIENCY],
+        items=_pairs(cells),
         notes=[f"{_EXPLAINED} Negative differences and ratios above one favour it.", provenance(cells)],
         grouped_by=2,
     )
 
 
-def _efficiency(place: Place) -> Sequence[Sequence[Entry]]:
-    cell = place.cell
-    return [
-        (
-            look(baseline).label,
-            Number(len(cell.prompt_ids) if cell else None),
-            _difference(cell, "wall_per_response_s", baseline, 1),
-            *(_ratio(cell, metric, baseline) for metric in ("throughput", "tokens_per_nfe", "time_per_nfe_s")),
-        )
-        for baseline in BASELINES
-    ]
+def _pairs(cells: Iterable[PairedCell]) -> Sequence[PairLine]:
+    return [PairLine(place, baseline) for place in grid(cells) for baseline in BASELINES]
 
 
-def _difference(cell: PairedCell | None, metric: str, baseline: str, factor: float) -> Ranged:
-    if cell is None:
-        return _ranged(None)
-    statistic = cell.difference(metric, cell.method(SUBJECT), cell.method(baseline))
-    return _ranged(statistic and statistic.scaled(factor), decimals=4 if factor == 1 else 2)
-
-
-def _ratio(cell: PairedCell | None, metric: str, baseline: str) -> Ranged:
-    return _ranged(cell and cell.ratio(metric, cell.method(SUBJECT), cell.method(baseline)))
-
-
-def _ranged(statistic: Statistic | None, decimals: int = 3) -> Ranged:
-    return Ranged(statistic.estimate() if statistic else None, decimals)
+def _difference(cell: PairedCell | None, metric: str, baseline: str, factor: float) -> Estimate | None:
+    found = cell and cell.difference(metric, cell.method(SUBJECT), cell.method(baseline))
+    return found and found.scaled(factor).estimate()
 
 
 def _is_compared(cell: PairedCell) -> bool:

@@ -18,12 +18,14 @@ def test_rivals_are_the_fastest_widths_and_shared_prompts_alone_count():
     records = [*made("packed", 7, 2.0), *made("packed", 15, 1.0), *made("mine", 7, 0.8, prompts=3)]
     table = confirmation_table(records)
     assert [column.name for column in table.columns[6:]] == ["Tokens/s / Packed-SS W = 15", "Tokens/s / Quadratic-SS"]
-    slow, fast, mine = table.rows
-    assert [row[2].value for row in table.rows] == [3, 3, 3]
-    assert (mine[0], mine[3].value, mine[4].value, mine[5].value) == ("mine", 5, 40, pytest.approx(75))
-    assert [row[6].estimate.value for row in (slow, fast, mine)] == pytest.approx([0.5, 1, 1.25])
-    assert mine[6].estimate.low == pytest.approx(1.25)
-    assert mine[7].estimate is None
+    frame = table.frame
+    assert frame["Responses"].tolist() == [3, 3, 3]
+    mine = frame.iloc[2]
+    rates = mine[["Method", "Tokens/NFE", "Rows/NFE", "Tokens/s"]].tolist()
+    assert rates == ["mine", 5, 40, pytest.approx(75)]
+    assert frame["Tokens/s / Packed-SS W = 15"].tolist() == pytest.approx([0.5, 1, 1.25])
+    assert mine["Tokens/s / Packed-SS W = 15 low"] == pytest.approx(1.25)
+    assert frame["Tokens/s / Quadratic-SS"].isna().all()
 
 
 def test_methods_without_a_common_prompt_are_not_compared():

@@ -69,15 +69,15 @@ def test_one_schedule_at_one_width_tells_no_costs(simulation):
 
 def test_a_width_is_predicted_from_all_and_from_the_others(simulation):
     table = prediction_table(simulation, records(simulation))
-    assert [row[0].value for row in table.rows] == list(WIDTHS)
-    for _, responses, measured, predicted_ratio, error, from_others, other_error in table.rows:
-        assert responses.value == 6
-        assert (predicted_ratio.value, from_others.value) == pytest.approx((measured.value, measured.value))
-        assert (error.value, other_error.value) == pytest.approx((0, 0), abs=1e-6)
+    assert table.frame["W"].tolist() == list(WIDTHS)
+    for _, responses, measured, predicted_ratio, error, from_others, other_error in table.frame.itertuples(index=False):
+        assert responses == 6
+        assert (predicted_ratio, from_others) == pytest.approx((measured, measured))
+        assert (error, other_error) == pytest.approx((0, 0), abs=1e-6)
 
 
 def test_one_width_alone_cannot_be_predicted_from_others(simulation):
-    ((*_, from_others, error),) = prediction_table(simulation, records(simulation, widths=[4])).rows
+    ((*_, from_others, error),) = prediction_table(simulation, records(simulation, widths=[4])).shown_rows()
     assert (from_others.value, error.value) == (None, None)
 
 
@@ -100,7 +100,7 @@ def test_at_its_peaks_a_device_favours_schedules_alike_at_every_size():
 
 def test_predictions_for_devices_say_that_they_are(simulation):
     table = device_table(simulation)
-    assert all("prediction" in row[0] for row in table.rows)
+    assert all("prediction" in device for device in table.frame["Device"])
     assert table.notes[0].startswith("PREDICTION")
 
 

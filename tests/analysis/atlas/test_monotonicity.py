@@ -45,4 +45,4 @@ def test_without_the_assumption_packed_can_need_more_calls():
 
 def test_the_table_has_a_line_for_each_width_with_two_contexts_a_position():
     table = monotonicity_table(Simulation(made_atlas(threshold_prompt([2, 3, 1, 0, 5], 3))))
-    assert [row[0].value for row in table.rows] == [3]
+    assert table.frame["W"].tolist() == [3]

@@ -89,15 +89,16 @@ def test_the_published_ranges_come_back_from_records_that_have_them(tmp_path, na
         write_cell(tmp_path / f"{model}-{task}", gains, model=model, task=task, temperature=temperature)
     ranges = [one for one in STATEMENTS if one.id.startswith(f"{name}-") and one.kind == "range"]
     assert len(ranges) == {"greedy": 4, "sampling": 3}[name]
-    table = comparison_table(read_study([tmp_path]), STATEMENTS)
+    by_id = comparison_table(read_study([tmp_path]), STATEMENTS).frame.set_index("Id")
     for one in ranges:
-        rows = [row for row in table.rows if row[-1] == one.id]
-        values = [row[4].estimate.value for row in rows]
+        rows = by_id.loc[one.id]
+        values = rows["Ours"]
         assert len(values) == 10
-        assert {row[6] for row in rows} == {"inside"}
+        assert rows["Ours low"].notna().all()
+        assert set(rows["Verdict"]) == {"inside"}
         assert (round(min(values), 1), round(max(values), 1)) == (one.low, one.high)
-    (above,) = [row for row in table.rows if row[-1] == f"{name}-intervals-above"]
-    assert (above[4].value, above[6]) == (10, "inside")
+    above = by_id.loc[f"{name}-intervals-above"]
+    assert (above["Ours"], above["Verdict"]) == (10, "inside")
 
 
 def test_the_published_setdlm_gains_come_back_from_records_that_have_them(tmp_path):
@@ -237,6 +238,7 @@ def test_broken_published_files_are_refused_by_file_and_entry(tmp_path, text, me
 def test_the_table_has_a_row_for_every_statement(tmp_path):
     write_cell(tmp_path / "a", {"packed": (1.2, 1.1)})
     table = comparison_table(read_study([tmp_path]), STATEMENTS)
-    assert {row[-1] for row in table.rows} == {one.id for one in STATEMENTS}
-    estimates = [row[4].estimate for row in table.rows if hasattr(row[4], "estimate")]
-    assert all(isinstance(one, Estimate) and math.isfinite(one.value) for one in estimates)
+    assert set(table.frame["Id"]) == {one.id for one in STATEMENTS}
+    estimates = [row.value for row in table.items if isinstance(row.value, Estimate)]
+    assert estimates
+    assert all(math.isfinite(one.value) for one in estimates)

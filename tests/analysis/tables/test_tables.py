@@ -1,68 +1,16 @@
-"""The tables' contents, and the exact text of their forms."""
+"""The tables' contents."""
 
 from dataclasses import replace
 
 import pytest
 
-from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.grid import NotMeasured
 from harness.analysis.study.study import read_study
-from harness.analysis.table import Column, Number, Ranged, Table
+from harness.analysis.table import Table
 from harness.analysis.tables import absolute as measurement_tables
 from harness.analysis.tables import cost as cost_tables
 from harness.analysis.tables import paired as paired_tables
 from tests.builders.synthetic_runs import record, responses, write_run
-
-
-def small_table() -> Table:
-    """One of each kind of entry."""
-    return Table(
-        name="table99",
-        title="Rates & ratios",
-        columns=[
-            Column("Model"),
-            Column("Tokens/s"),
-            Column("Ratio", is_interval=True),
-            Column("Code", is_detail=True),
-        ],
-        rows=[
-            ("a_b", Number(1234.56, 1, bold=True), Ranged(Estimate(1.05, 1.01, 1.1), 2), "abc"),
-            ("c", Number(None), Ranged(None, 2), ""),
-        ],
-        notes=["n = 2"],
-    )
-
-
-def test_csv_has_numbers_in_full_intervals_apart_and_dashes():
-    assert small_table().csv() == (
-        "Model,Tokens/s,Ratio,Ratio low,Ratio high,Code\na_b,1234.56,1.05,1.01,1.1,abc\nc,-,-,-,-,-\n"
-    )
-
-
-def test_markdown_is_rounded_bold_and_noted():
-    assert small_table().markdown() == (
-        "**Rates & ratios**\n\n"
-        "| Model | Tokens/s | Ratio |\n| --- | ---: | ---: |\n"
-        "| a_b | **1,234.6** | 1.05 [1.01, 1.10] |\n| c | - | - |\n\nn = 2\n"
-    )
-
-
-def test_latex_is_escaped_and_ruled_between_groups():
-    assert small_table().latex() == (
-        "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\\small\n"
-        "\\caption{Rates \\& ratios. n = 2}\n\\label{tab:table99}\n"
-        "\\begin{tabular}{lrr}\n\\toprule\nModel & Tokens/s & Ratio \\\\\n\\midrule\n"
-        "a\\_b & \\textbf{1,234.6} & 1.05 [1.01, 1.10] \\\\\n\\midrule\nc & - & - \\\\\n"
-        "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
-    )
-
-
-def test_text_stands_in_columns():
-    assert small_table().text().splitlines()[2:5] == [
-        "Model  Tokens/s              Ratio",
-        "a_b     1,234.6  1.05 [1.01, 1.10]",
-        "c             -                  -",
-    ]
 
 
 def shown(table: Table) -> list[list[str]]:
