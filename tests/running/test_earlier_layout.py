@@ -1,7 +1,7 @@
 """Runs that were begun before the code had today's rooms go on, are graded and replayed.
 
-The folder was recorded at the commit before, and stopped by SIGTERM after 44 of 96 responses. Its manifest names classes
-by the paths of that time; command and host were made anonymous.
+The folder was recorded at the commit before, and stopped by SIGTERM after 44 of 96 responses. Its manifest names
+classes by the paths of that time; command and host were made anonymous.
 """
 
 import shutil
