@@ -1,5 +1,6 @@
 """What the verbs that read records share: their arguments, and the study that these stand for."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.analysis.study.runs import Facts
@@ -20,15 +21,19 @@ def study_of(given: Given) -> Study:
     Raises:
       UserError: there is no such folder.
     """
-    return read_study(given.paths or [default_path()], given["mix"], given["schedules"])
+    return read_study(paths_of(given), given["mix"], given["schedules"])
 
 
-def default_path() -> Path:
-    """The user's own runs; without any, those of the embedded models that are part of the repository.
+def paths_of(given: Given) -> Sequence[Path]:
+    """The paths that were given; else the user's own runs, or those that are part of the repository.
 
     Raises:
-      UserError: there are no results at all.
+      UserError: none were given, and there are no results at all.
     """
+    return given.paths or [_default_path()]
+
+
+def _default_path() -> Path:
     for path in (RUNS, REFERENCE):
         if any(path.rglob(RECORDS)):
             return path

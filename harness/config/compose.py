@@ -169,7 +169,7 @@ def _unknown_key(key: str, config: Mapping[str, Any], besides: Collection[str]) 
         is_in = ".".join(above)
         return UserError(f"{key}: no such key here. {is_in} holds one value. Did you mean {is_in}?")
     known = [str(one) for one in part]
-    places = f"{'.'.join(above)} has {', '.join(known)}"
+    places = f"{'.'.join(above)} has {', '.join(known) or 'no keys'}"
     if not above:
         places = "Keys stand in conf/config.yaml and in the files of the chosen model, task and schedules"
         known += ["schedule", "experiment", *besides]
