@@ -5,10 +5,10 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
@@ -20,6 +20,7 @@ from harness.errors import UserError, unknown
 
 GROUPS = ("model", "task", "schedules", "order")
 OWN = "schedule."  # starts an override of a schedule without a config file
+CHOOSING = r"(model|task|schedule|order|experiment|hydra\.searchpath)="  # starts an override that says which files
 _PACKAGE = Path(__file__).parents[1]
 CONFIG_DIR = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if folder.is_dir())
 
@@ -50,25 +51,30 @@ class Settings:
 KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}
 
 
-def compose(overrides: Sequence[str]) -> DictConfig:
+def compose(overrides: Sequence[str], besides: Collection[str] = ()) -> DictConfig:
     """The config of one run, all interpolations and kinds of values checked.
 
     Args:
       overrides: as on the command line, e.g. ["task=gsm8k", "schedule=[linear,packed]", "limit=50"].
+      besides: keys that can be given beside those of a run, for what an unknown one may have meant.
 
     Raises:
       UserError: an unknown name or key, or a value that cannot be read.
     """
     try:
-        with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
-            config = hydra_compose("config", overrides=with_own_schedule(overrides))
+        config = _composed(with_own_schedule(overrides))
         check(config)
     except (HydraException, OmegaConfBaseException) as error:
-        raise as_user_error(error) from None
+        raise as_user_error(error, overrides, besides) from None
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
         # Hydra asserts what it expects of a group's value.
         raise UserError(f"config: {' '.join(overrides)} cannot be composed ({error!r}).") from None
     return config
+
+
+def _composed(overrides: Sequence[str]) -> DictConfig:
+    with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
+        return hydra_compose("config", overrides=list(overrides))
 
 
 def with_own_schedule(overrides: Sequence[str]) -> list[str]:
@@ -126,8 +132,8 @@ def check(config: DictConfig) -> None:
     OmegaConf.resolve(config)
 
 
-def as_user_error(error: Exception) -> UserError:
-    """What a user should read for an error of Hydra or OmegaConf."""
+def as_user_error(error: Exception, overrides: Sequence[str] = (), besides: Collection[str] = ()) -> UserError:
+    """What a user should read for an error of Hydra or OmegaConf; the others are as for `compose`."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
         if group:
@@ -137,18 +143,39 @@ def as_user_error(error: Exception) -> UserError:
         return UserError(f"{error.override}: cannot be read as KEY=VALUE ({message.split(' See https')[0]}).")
     unknown_key = re.match(r"Could not override '([^']+)'", message)
     if unknown_key:
-        return _unknown_key(unknown_key.group(1))
+        return _unknown_key(unknown_key.group(1), _chosen(overrides), besides)
     return UserError(f"config: {message}")
 
 
-def _unknown_key(key: str) -> UserError:
-    known = [str(known) for known in OmegaConf.load(CONFIG_DIR / "config.yaml") if known not in ("defaults", "hydra")]
-    near = difflib.get_close_matches(key, known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    return UserError(
-        f"{key}: no such key here. Keys stand in conf/config.yaml and in the files of the chosen model, task and "
-        f"schedules; +{key}=... adds one.{hint}"
-    )
+def _chosen(overrides: Sequence[str]) -> Mapping[str, Any]:
+    """The config of the model, task and schedules that `overrides` choose, all else as in the files."""
+    choices = [one for one in overrides if re.match(CHOOSING, one)]
+    try:
+        return OmegaConf.to_container(_composed(choices), resolve=False)
+    except (HydraException, OmegaConfBaseException):
+        return OmegaConf.to_container(_composed([]), resolve=False)
+
+
+def _unknown_key(key: str, config: Mapping[str, Any], besides: Collection[str]) -> UserError:
+    """The error for a key that is not in `config`, with the nearest match among those of its part."""
+    above: list[str] = []
+    part: Any = config
+    name, *below = key.split(".")
+    while isinstance(part, Mapping) and name in part and below:
+        above.append(name)
+        part = part[name]
+        name, *below = below
+    if above and not isinstance(part, Mapping):
+        is_in = ".".join(above)
+        return UserError(f"{key}: no such key here. {is_in} holds one value. Did you mean {is_in}?")
+    known = [str(one) for one in part]
+    places = f"{'.'.join(above)} has {', '.join(known) or 'no keys'}"
+    if not above:
+        places = "Keys stand in conf/config.yaml and in the files of the chosen model, task and schedules"
+        known += ["schedule", "experiment", *besides]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean {'.'.join([*above, *near, *below])}?" if near else ""
+    return UserError(f"{key}: no such key here. {places}; +{key}=... adds one.{hint}")
 
 
 def names(group: str) -> Iterable[str]:

@@ -89,7 +89,7 @@ def test_prompts_that_are_measured_are_no_others():
     [
         (["speed"], "no such part of the bench"),
         (["repeats=1"], "repeats=1: need an integer of at least 2"),
-        (["x=1"], "bench x=: takes names of parts"),
+        (["x=1"], "key=x: no such key. Known: out, repeats"),
         (["out=/dev/null/x"], "out=/dev/null/x: cannot be written"),
     ],
 )

@@ -10,12 +10,11 @@ import pytest
 
 from harness.analysis.catalogue import products
 from harness.analysis.study.study import read_study
-from harness.cli.arguments import Options, parse
+from harness.cli.recorded import paths_of
 from harness.cli.verbs import compare, figures, report
 from harness.errors import UserError
 from tests.builders.synthetic_runs import responses, write_run
 
-KEYS = ("out",)
 SCHEDULES = ("linear", "quadratic", "packed")
 TABLES = "table02,table06,table11,table12,trajectories,wall_percentiles,comparison"
 
@@ -74,18 +73,19 @@ def test_tables_have_the_same_bytes_each_time(runs, tmp_path):
 def test_a_folder_of_a_sweep_is_a_path_and_no_key(tmp_path):
     folder = tmp_path / "task=toy_math,temperature=1.0"
     folder.mkdir()
-    assert parse([str(folder), "out=x"], KEYS) == Options([folder], {"out": ["x"]})
+    given = figures.TAKES.read([str(folder), "out=x"])
+    assert (given.paths, given["out"]) == ([folder], Path("x"))
 
 
 def test_without_a_path_ones_own_runs_are_used_and_else_the_reference(runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="results: no such folder here"):
-        parse([], KEYS)
+        paths_of(figures.TAKES.read([]))
     write_run(tmp_path / "results" / "reference" / "a", responses("packed", 2))
-    assert [str(path) for path in parse([], KEYS).paths] == ["results/reference"]
+    assert [str(path) for path in paths_of(figures.TAKES.read([]))] == ["results/reference"]
     write_run(tmp_path / "results" / "runs" / "b", responses("packed", 2))
-    assert [str(path) for path in parse([], KEYS).paths] == ["results/runs"]
-    assert [str(path) for path in parse([str(runs)], KEYS).paths] == [str(runs)]
+    assert [str(path) for path in paths_of(figures.TAKES.read([]))] == ["results/runs"]
+    assert [str(path) for path in paths_of(figures.TAKES.read([str(runs)]))] == [str(runs)]
 
 
 def test_without_any_records_the_schematics_are_made(tmp_path, capsys):

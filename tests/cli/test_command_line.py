@@ -8,6 +8,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.records.record import read_records
+from tests.builders.commands import changed
 
 FAST = ["warmups=0", "drift_prompts=0", "task.max_new_tokens=40"]
 
@@ -184,7 +185,7 @@ def test_limit_zero_runs_nothing_and_says_so(tmp_path, capsys):
     ],
 )
 def test_mistakes_get_one_clear_line_and_status_2(capsys, arguments, said):
-    line = error_of(capsys, "run", *FAST, "limit=1", *arguments)
+    line = error_of(capsys, "run", *changed([*FAST, "limit=1"], *arguments))
     for part in said.split(".*"):
         assert part in line
 

@@ -76,10 +76,10 @@ def test_recorded_runs_give_costs_predictions_and_what_was_measured(folder, tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "explore : name the folder of one atlas"),
+        ([], "explore: name the folder of one atlas"),
         (["FOLDER", "cost=3"], "key=cost: no such key"),
         (["FOLDER", "tau_ms=3"], "tau_ms=3: give tau_ms and delta_ms, or costs=RUNS"),
-        (["FOLDER", "tau_ms=x", "delta_ms=1"], "tau_ms=x delta_ms=1: need milliseconds"),
+        (["FOLDER", "tau_ms=x", "delta_ms=1"], "tau_ms=x: need milliseconds of at least 0"),
         (["FOLDER", "schedule=pakced"], "schedule=pakced: no such schedule"),
         (["FOLDER", "schedule=packed"], "schedules.packed.width=15: not in the atlas, which has 7"),
         (["FOLDER", "schedule=native", "schedules.native.width=7"], "schedules.native: has a loop of its own"),

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.cli.main import main
+from tests.builders.commands import changed
 
 IN_CI, NIGHTLY = 70, 1000  # cases of each of the two tests
 
@@ -92,7 +93,7 @@ def fuzz_configs(tmp_path, overrides: list[str]) -> None:
     shutil.rmtree(tmp_path / "out", ignore_errors=True)
     questions = [{"question": "Ada has 3 cups and buys 4. How many?", "answer": "#### 7"}] * 2
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions))
-    check([*QUICK, "task.data_files=data.jsonl", "run_dir=out", *overrides])
+    check(changed([*QUICK, "task.data_files=data.jsonl", "run_dir=out"], *overrides))
 
 
 @fuzzing(IN_CI)

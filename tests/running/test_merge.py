@@ -6,6 +6,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.records.record import read_records, sealed
+from tests.builders.commands import changed
 
 RUN = [
     *("run", "model=tiny_nemotron", "model.device=cpu", "warmups=0", "drift_prompts=0", "task.max_new_tokens=24"),
@@ -94,7 +95,7 @@ def test_a_shard_with_somebody_elses_prompt_is_named(copied, capsys):
 
 
 def test_a_run_that_was_never_split_is_not_written_over(copied, capsys):
-    assert main([*RUN, "run_dir=whole", "limit=1"]) == 0
+    assert main(changed(RUN, "run_dir=whole", "limit=1")) == 0
     assert "holds a run that was not put together from shards" in error_of(capsys, "merge", "r", "into=whole")
     assert len(list(read_records(copied.parent / "whole" / "records.jsonl"))) == 2
     assert "is a whole run and no shard" in error_of(capsys, "merge", "whole", "into=new")

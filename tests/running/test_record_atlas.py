@@ -14,6 +14,7 @@ from harness.records.atlas import Atlas, read_atlas
 from harness.running.record_atlas import record
 from harness.tasks.toy import ToySource
 from schedules import Autoregressive, Branches, Greedy, Linear, Packed, Quadratic, Stop
+from tests.builders.commands import changed
 
 WIDTHS = (1, 3, 7, 15, 31)
 COMMAND = ["atlas", "task.max_new_tokens=24", "model.device=cpu", "widths=1,3"]
@@ -62,8 +63,7 @@ def test_a_killed_recording_goes_on_and_its_torn_part_is_redone(folder, tmp_path
     ],
 )
 def test_another_atlas_is_refused_with_what_differs(folder, arguments, said, capsys):
-    given = [*COMMAND, *arguments, f"run_dir={folder}"]
-    assert main(given) == 2
+    assert main(changed(COMMAND, *arguments, f"run_dir={folder}")) == 2
     assert said in capsys.readouterr().err
 
 

@@ -15,6 +15,7 @@ from harness.running.steady_state import drift, settle
 from schedules.acceptance import UnsoundLogits
 from schedules.one_call import Packed
 from schedules.response import Response
+from tests.builders.commands import changed
 from tests.records.test_record import RECORD
 
 RUN = [
@@ -66,7 +67,7 @@ def test_drift_is_the_time_of_the_first_prompts_again():
 
 
 def test_a_run_reports_its_warm_up_and_drift(tmp_path, capsys):
-    assert main([*RUN, "limit=10", "warmups=2", "drift_prompts=1", "run_dir=out"]) == 0
+    assert main(changed(RUN, "limit=10", "warmups=2", "drift_prompts=1", "run_dir=out")) == 0
     assert "drift, time of the first 1 prompts again at the end: linear" in capsys.readouterr().out
     found = {record.prompt_id for record in read_records(tmp_path / "out" / "records.jsonl")}
     assert found == {f"toy_math/{number}" for number in range(10)}
@@ -77,8 +78,8 @@ def test_a_run_reports_its_warm_up_and_drift(tmp_path, capsys):
 
 def test_a_cpu_warms_up_on_the_first_tokens_and_a_long_run_is_announced(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("harness.cli.progress.LONG_S", 0.0)
-    changed = ["limit=1", "warmups=1", "task.max_new_tokens=200", "weights=random", "acceptance=50", "run_dir=out"]
-    assert main([*RUN, *changed]) == 0
+    given = ["limit=1", "warmups=1", "task.max_new_tokens=200", "weights=random", "acceptance=50", "run_dir=out"]
+    assert main(changed(RUN, *given)) == 0
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["warmup_tokens"] == 32
     assert manifest["memory_gb_s"] > 0.1

@@ -13,6 +13,7 @@ from harness.config.cells import cells_of
 from harness.config.compose import CONFIG_DIR
 from harness.records.folder import RunFolder
 from harness.records.record import read_records
+from tests.builders.commands import changed
 
 FAST = ["warmups=0", "drift_prompts=0", "task.max_new_tokens=24", "model.device=cpu"]
 TIMES = {"wall_s", "model_s", "started_at", "checksum"}
@@ -70,7 +71,7 @@ def test_the_same_sweep_again_goes_on_with_every_run(tmp_path):
     ],
 )
 def test_a_mistake_in_a_sweep_ends_with_status_2_and_one_line(tmp_path, arguments, said):
-    done = sweep("limit=1", *arguments)
+    done = sweep(*changed(["limit=1"], *arguments))
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1].startswith(said)
     assert "Traceback" not in done.stderr

@@ -104,6 +104,6 @@ def test_another_commit_than_the_pinned_one_is_refused_where_only_the_cache_can_
 
 
 def test_the_doctor_asks_once(asked, capsys):
-    assert main(["doctor", "model=nemotron3b", "task=gsm8k", "task=math500", "task=humaneval"]) == 1
+    assert main(["doctor", "model=nemotron3b", "task=gsm8k,math500,humaneval"]) == 1
     assert capsys.readouterr().out.count("the hub cannot be reached") == 4
     assert len(asked) == 1

@@ -24,6 +24,8 @@ import numpy as np
 from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
+from harness.cli.arguments import Overrides, Takes
+from harness.cli.keys import Integers
 from harness.config.compose import compose
 from harness.errors import UserError
 from harness.records.atlas import KINDS, Atlas, read_atlas
@@ -37,15 +39,20 @@ from harness.text import aligned
 ATLASES = Path("results/atlases")
 # What an atlas depends on; the rest of the config is about runs.
 CONFIGURED = ("model", "task", "adapter", "weights", "limit", "prompts", "temperature")
-WIDTHS = "widths="
+NO_SCHEDULES = "an atlas holds for every schedule. Give widths=W,W and leave it out."
+TAKES = Takes(
+    "atlas",
+    keys=(Integers("widths", least=1, what="speculative widths", example="7,15"),),
+    overrides=Overrides(refused=dict.fromkeys(("schedule*", "order*", "experiment"), NO_SCHEDULES)),
+)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Records, or goes on, and prints the table."""
-    given = [argument.partition("=")[2] for argument in arguments if argument.startswith(WIDTHS)]
-    config = compose([argument for argument in arguments if not argument.startswith(WIDTHS)])
-    _check(config, arguments)
-    widths = _widths(given[-1]) if given else sorted({*config.model.widths.values()})
+    given = TAKES.read(arguments)
+    config = compose(given.overrides, besides=TAKES.own)
+    _check(config)
+    widths = given["widths"] or sorted({*config.model.widths.values()})
     loader = find_model(config.model)
     plan = build_plan(config)
     path = Path(config.run_dir) if config.run_dir else _new_folder(config)
@@ -71,22 +78,12 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _check(config: DictConfig, arguments: Sequence[str]) -> None:
+def _check(config: DictConfig) -> None:
     if config.temperature != 0:
         raise UserError(f"temperature={config.temperature:g}: an atlas follows greedy continuations. Leave it out.")
     for key in ("shard", "acceptance"):
         if config[key] is not None:
             raise UserError(f"{key}={config[key]}: is for runs. Leave it out; prompts=[...] records some prompts.")
-    for argument in arguments:
-        if argument.startswith(("schedule=", "schedules.", "order=", "experiment=")):
-            raise UserError(f"{argument}: an atlas holds for every schedule. Give {WIDTHS}W,W and leave it out.")
-
-
-def _widths(text: str) -> Sequence[int]:
-    parts = [part.strip() for part in text.strip("[]").split(",")]
-    if not all(part.isdigit() and int(part) >= 1 for part in parts):
-        raise UserError(f"widths={text}: need speculative widths of at least 1, as in widths=7,15.")
-    return sorted({int(part) for part in parts})
 
 
 def _announce(config: DictConfig, plan: Plan, widths: Sequence[int], path: Path) -> None:

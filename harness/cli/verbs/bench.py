@@ -25,12 +25,13 @@ from tqdm import tqdm
 from harness.analysis.canvas import save, styled
 from harness.analysis.table import Table
 from harness.bench import adapters, attention, growth, host, peers, resampling, roofline, startup
-from harness.errors import UserError, unknown
+from harness.cli.arguments import Takes, Words
+from harness.cli.keys import Integer, PathKey
+from harness.errors import UserError
 from harness.records.manifest import code_version
 from harness.records.places import RESULTS
 from harness.system import machine
 
-REPEATS = 24
 Note = Callable[[], None]
 
 
@@ -44,23 +45,13 @@ class Part:
 
 def main(arguments: Sequence[str]) -> int:
     """Measures, prints and writes."""
-    options = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
-    named = [argument for argument in arguments if "=" not in argument]
-    for name in named:
-        if name not in PARTS:
-            raise unknown("part of the bench", name, PARTS)
-    strange = set(options) - {"out", "repeats"}
-    if strange:
-        raise UserError(f"bench {min(strange)}=: takes names of parts, out=DIR and repeats=N.")
-    repeats = options.get("repeats", str(REPEATS))
-    if not repeats.isdecimal() or int(repeats) < 2:
-        raise UserError(f"repeats={repeats}: need an integer of at least 2.")
-    folder = Path(options.get("out", RESULTS / "bench"))
+    given = TAKES.read(arguments)
+    folder = given["out"]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"out={folder}: cannot be written ({error.strerror}).") from None
-    tables = _measured(named or list(PARTS), int(repeats), folder)
+    tables = _measured(given.words or list(PARTS), given["repeats"], folder)
     print("\n\n".join(table.text() for table in tables))
     print(f"\nwritten to {folder}")
     return 0
@@ -104,3 +95,8 @@ PARTS = {
     "resampling": Part(lambda _: resampling.steps(), lambda _, note, __: [resampling.resampling_part(note)]),
     "startup": Part(lambda _: startup.steps(), lambda _, note, __: [startup.startup_part(note)]),
 }
+TAKES = Takes(
+    "bench",
+    Words(are_paths=False, what="part of the bench", known=PARTS),
+    (PathKey("out", RESULTS / "bench"), Integer("repeats", 24, least=2, example="24")),
+)

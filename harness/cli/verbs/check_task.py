@@ -14,18 +14,25 @@ from collections.abc import Sequence
 from tqdm import tqdm
 
 from graders.parallel import grade_all
+from harness.cli.arguments import Overrides, Takes, Words
 from harness.config.compose import compose
 from harness.errors import UserError
 from harness.running.build import build
 from harness.tasks.task import select
 
+NAMED_FIRST = "the task is named without task=, as in check-task gsm8k. Leave this out."
+TAKES = Takes(
+    "check-task",
+    Words(least=1, most=1, ask="name a task, as in check-task gsm8k task.data_files=PATH", are_paths=False),
+    overrides=Overrides(refused={"task": NAMED_FIRST}),
+)
+
 
 def main(arguments: Sequence[str]) -> int:
     """Grades the reference answers and prints what came out."""
-    if not arguments or "=" in arguments[0]:
-        raise UserError("check-task: name a task, as in check-task gsm8k task.data_files=PATH.")
-    name, *overrides = arguments
-    config = compose([f"task={name}", *overrides])
+    given = TAKES.read(arguments)
+    (name,) = given.words
+    config = compose([f"task={name}", *given.overrides])
     task = build(config.task, "task")
     data = task.source.read()
     for notice in data.notices:

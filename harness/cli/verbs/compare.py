@@ -15,32 +15,31 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.analysis.paper.comparison import comparison_table
 from harness.analysis.paper.published import read_published
 from harness.analysis.study.grid import NotMeasured
-from harness.analysis.study.study import read_study
 from harness.analysis.table import Table
-from harness.cli.arguments import parse
-from harness.errors import UserError, unknown
+from harness.cli.arguments import Takes
+from harness.cli.keys import Choice
+from harness.cli.recorded import MIX, PATHS, SCHEDULES, study_of
+from harness.errors import UserError
 
-KEYS = ("format", "schedules", "mix")
 FORMATS: Mapping[str, Callable[[Table], str]] = {
     "text": Table.text,
     "csv": Table.csv,
     "markdown": Table.markdown,
     "latex": Table.latex,
 }
+FORMAT = Choice("format", "text", FORMATS, example="csv")
+TAKES = Takes("compare", PATHS, (FORMAT, SCHEDULES, MIX))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the comparison; what was left out goes to stderr."""
-    options = parse(arguments, KEYS)
-    form = options.one("format", "text")
-    if form not in FORMATS:
-        raise unknown("format", form, FORMATS)
-    study = read_study(options.paths, options.get("mix"), options.get("schedules"))
+    given = TAKES.read(arguments)
+    study = study_of(given)
     for notice in study.notices:
         print(f"notice: {notice}", file=sys.stderr)
     try:
         table = comparison_table(study, read_published())
     except NotMeasured as error:
         raise UserError(f"nothing to compare: {error}. Run something first, as in python -m harness run.") from None
-    print(FORMATS[form](table).rstrip("\n"))
+    print(FORMATS[given["format"]](table).rstrip("\n"))
     return 0

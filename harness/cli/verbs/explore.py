@@ -14,7 +14,7 @@ Responses of several widths, interleaved, make the best fit: python -m harness r
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,10 @@ from harness.analysis.atlas.cost_model import CostModel, fit
 from harness.analysis.atlas.methods import Method, paper_method
 from harness.analysis.atlas.simulation import Simulation
 from harness.analysis.study.runs import find_runs
+from harness.cli.arguments import Overrides, Takes, Words
+from harness.cli.keys import Number, PathKey
 from harness.config.compose import compose
-from harness.errors import UserError, unknown
+from harness.errors import UserError
 from harness.records.atlas import read_atlas
 from harness.records.frame import answered
 from harness.records.record import Record
@@ -35,35 +37,36 @@ from harness.running.build import build_schedules
 from schedules.linear import Linear
 from schedules.one_call import OneCall
 
-KEYS = ("costs", "tau_ms", "delta_ms", "out")
-SCHEDULES = ("schedule", "schedules")
+COSTS, OUT = PathKey("costs"), PathKey("out")
+TAU_MS = Number("tau_ms", unit="milliseconds", example="5")
+DELTA_MS = Number("delta_ms", unit="milliseconds", example="0.1")
+TAKES = Takes(
+    "explore",
+    Words(least=1, most=1, ask="name the folder of one atlas"),
+    (COSTS, TAU_MS, DELTA_MS, OUT),
+    overrides=Overrides(only=("schedule", "schedule.*", "schedules.*")),
+)
 # A run that has a schedule at several widths gives it several names.
 CLASSES = {"schedules.Linear": "linear", "schedules.Packed": "packed", "schedules.Quadratic": "quadratic"}
 
 
 def main(arguments: Sequence[str]) -> int:
     """Makes all tables and figures, and prints the tables."""
-    folders = [argument for argument in arguments if "=" not in argument]
-    if len(folders) != 1:
-        raise UserError(f"explore {' '.join(arguments)}: name the folder of one atlas.")
-    values = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
-    overrides = [one for one in arguments if "=" in one and one.lstrip("+").split("=")[0].split(".")[0] in SCHEDULES]
-    for key in values:
-        if key not in KEYS and not any(override.startswith(f"{key}=") for override in overrides):
-            raise unknown("key", key, (*KEYS, *SCHEDULES))
-    folder = Path(folders[0])
+    given = TAKES.read(arguments)
+    (folder,) = given.paths
     simulation = Simulation(read_atlas(folder))
     if len(simulation.atlas.prompts) < 4:
         raise UserError(f"explore {folder}: {len(simulation.atlas.prompts)} prompts; need at least 4 for intervals.")
-    records = _records(values["costs"], simulation) if "costs" in values else []
-    inputs = Inputs(simulation, own_methods(overrides, simulation.atlas.widths), _cost(values, records), records)
+    records = _records(given["costs"], simulation) if given["costs"] else []
+    cost = _cost(given["tau_ms"], given["delta_ms"], records)
+    inputs = Inputs(simulation, own_methods(given.overrides, simulation.atlas.widths), cost, records)
     with tqdm(total=len(atlas_products(inputs)), file=sys.stderr, dynamic_ncols=True) as bar:
 
         def note(name: str) -> None:
             bar.set_description_str(name)
             bar.update()
 
-        made = make(inputs, Path(values.get("out", folder / "explored")), note)
+        made = make(inputs, given["out"] or folder / "explored", note)
     for reason in made.missing:
         print(f"missing: {reason}", file=sys.stderr)
     print("\n".join(table.text() for table in made.tables))
@@ -71,28 +74,25 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _cost(values: Mapping[str, str], records: Sequence[Record]) -> CostModel | None:
-    given = [key for key in ("tau_ms", "delta_ms") if key in values]
-    if not given:
+def _cost(tau_ms: float | None, delta_ms: float | None, records: Sequence[Record]) -> CostModel | None:
+    given = {"tau_ms": tau_ms, "delta_ms": delta_ms}
+    shown = [f"{key}={value:g}" for key, value in given.items() if value is not None]
+    if not shown:
         return fit(records) if records else None
-    if len(given) == 1 or records:
-        raise UserError(f"{given[0]}={values[given[0]]}: give tau_ms and delta_ms, or costs=RUNS.")
-    try:
-        tau_ms, delta_ms = float(values["tau_ms"]), float(values["delta_ms"])
-    except ValueError:
-        tau_ms = delta_ms = -1.0
-    if not (0 <= tau_ms < float("inf") and 0 <= delta_ms < float("inf") and tau_ms + delta_ms > 0):
-        raise UserError(f"tau_ms={values['tau_ms']} delta_ms={values['delta_ms']}: need milliseconds, not both 0.")
+    if len(shown) == 1 or records:
+        raise UserError(f"{shown[0]}: give tau_ms and delta_ms, or costs=RUNS.")
+    if tau_ms == delta_ms == 0:
+        raise UserError(f"{' '.join(shown)}: need milliseconds, not both 0.")
     return CostModel(tau_ms / 1000, delta_ms / 1000, {})
 
 
-def _records(path: str, simulation: Simulation) -> Sequence[Record]:
+def _records(path: Path, simulation: Simulation) -> Sequence[Record]:
     """Greedy responses of the atlas' model and task, each under its schedule's own name, whatever the run called it.
 
     Raises:
       UserError: there are none.
     """
-    found = find_runs([Path(path)])
+    found = find_runs([path])
     for notice in found.notices:
         print(f"notice: {notice}", file=sys.stderr)
     atlas = simulation.atlas

@@ -17,19 +17,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.analysis.catalogue import INDEX, make
-from harness.analysis.study.study import read_study
-from harness.cli.arguments import parse
+from harness.cli.arguments import Takes
+from harness.cli.keys import Names, PathKey
+from harness.cli.recorded import MIX, PATHS, SCHEDULES, study_of
 
-KEYS = ("out", "only", "schedules", "mix")
-OUT = "results/figures"
+OUT = PathKey("out", Path("results/figures"))
+ONLY = Names("only", example="figure3,table06")
+TAKES = Takes("figures", PATHS, (OUT, ONLY, SCHEDULES, MIX))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Makes figures and tables, prints what was made, and says on stderr what is missing."""
-    options = parse(arguments, KEYS)
-    out = Path(options.one("out", OUT))
-    study = read_study(options.paths, options.get("mix"), options.get("schedules"))
-    made = make(study, out, options.get("only"))
+    given = TAKES.read(arguments)
+    study = study_of(given)
+    made = make(study, given["out"], given["only"])
     for notice in study.notices:
         print(f"notice: {notice}", file=sys.stderr)
     for one in made:
@@ -38,6 +39,6 @@ def main(arguments: Sequence[str]) -> int:
     for one in made:
         for path in one.files:
             print(path)
-    if not options.get("only"):
-        print(out / INDEX)
+    if not given["only"]:
+        print(given["out"] / INDEX)
     return 0

@@ -8,13 +8,13 @@ summary.json anew, and prints the table.
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
 from tqdm import tqdm
 
 from graders.parallel import grade_all
+from harness.cli.arguments import Takes, Words
 from harness.cli.closing_table import closing_table
 from harness.errors import UserError
 from harness.records.folder import RunFolder
@@ -26,12 +26,13 @@ from harness.records.summary import summarize
 from harness.running.build import build
 from harness.tasks.task import DataSet, Task
 
+TAKES = Takes("grade", Words(least=1, most=1, ask="takes the folder of one run"))
+
 
 def main(arguments: Sequence[str]) -> int:
     """Grades one run."""
-    if len(arguments) != 1:
-        raise UserError(f"grade {' '.join(arguments)}: takes the folder of one run.")
-    folder = RunFolder(Path(arguments[0]))
+    (path,) = TAKES.read(arguments).paths
+    folder = RunFolder(path)
     manifest = _manifest(folder)
     task = build(OmegaConf.create(manifest["config"]["task"]), "task")
     data = task.source.read()

@@ -28,6 +28,7 @@ from graders.parallel import grade_all
 from graders.programs.reference import CodeReference
 from graders.speed import SpeedOnly
 from graders.verdict import Verdict
+from harness.cli.arguments import Overrides, Takes, Words
 from harness.config.compose import compose
 from harness.errors import UserError
 from harness.running.build import build
@@ -37,6 +38,12 @@ from harness.tasks.task import Task
 Reference = Mapping[str, Any]
 
 MOST_NAMED = 3  # broken lines in the closing message
+NAMED_FIRST = "the task is named without task=, as in grade-responses gsm8k answers.jsonl. Leave this out."
+TAKES = Takes(
+    "grade-responses",
+    Words(least=2, most=2, ask="name a task and a file, as in grade-responses gsm8k answers.jsonl"),
+    overrides=Overrides(refused={"task": NAMED_FIRST}),
+)
 
 
 @dataclass(frozen=True)
@@ -51,10 +58,9 @@ class Line:
 
 def main(arguments: Sequence[str]) -> int:
     """Grades and prints line by line; broken lines are named at the end."""
-    if len(arguments) < 2 or "=" in arguments[0]:
-        raise UserError("grade-responses: name a task and a file, as in grade-responses gsm8k answers.jsonl.")
-    name, file, *overrides = arguments
-    task = build(compose([f"task={name}", *overrides]).task, "task")
+    given = TAKES.read(arguments)
+    name, file = given.words
+    task = build(compose([f"task={name}", *given.overrides]).task, "task")
     if isinstance(task.grader, SpeedOnly):
         raise UserError(f"grade-responses {name}: this task measures speed only, there is nothing to grade.")
     lines = _lines(task, file)

@@ -6,16 +6,16 @@ Every name is a file of conf/GROUP/ and can be given as GROUP=NAME.
 
 from collections.abc import Sequence
 
+from harness.cli.arguments import Takes
 from harness.config.compose import described
-from harness.errors import UserError
 
 GROUPS = ("model", "task", "schedule", "order", "experiment")
+TAKES = Takes("list")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the lists."""
-    if arguments:
-        raise UserError(f"list {' '.join(arguments)}: takes no arguments.")
+    TAKES.read(arguments)
     for group in GROUPS:
         print(f"{group}:")
         for name, what in described(group):

@@ -9,28 +9,27 @@ are named and nothing is written. The shards stay as they are; figures and table
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from harness.cli.arguments import Takes, Words
 from harness.cli.closing_table import closing_table
-from harness.errors import UserError, unknown
+from harness.cli.keys import PathKey
+from harness.errors import UserError
 from harness.records.folder import RunFolder
 from harness.records.frame import read_run
 from harness.records.summary import summarize
 from harness.running.merge import merge, parts_below
 
+SHARDS = Words(least=1, ask="names no folder. Give the shards' folders, or the one that holds them")
+TAKES = Takes("merge", SHARDS, (PathKey("into"),))
+
 
 def main(arguments: Sequence[str]) -> int:
     """Merges, writes summary.json, and prints the table."""
-    paths = [Path(argument) for argument in arguments if "=" not in argument]
-    options = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
-    for key in options.keys() - {"into"}:
-        raise unknown("key", key, ["into"])
-    if not paths:
-        raise UserError("merge: names no folder. Give the shards' folders, or the one that holds them.")
-    if "into" not in options and len(paths) > 1:
+    given = TAKES.read(arguments)
+    if not given["into"] and len(given.paths) > 1:
         raise UserError("merge: several folders. Say where the whole run goes, with into=PATH.")
-    target = RunFolder(Path(options.get("into", paths[0])))
-    parts = parts_below(paths, target.path)
+    target = RunFolder(given["into"] or given.paths[0])
+    parts = parts_below(given.paths, target.path)
     manifest = merge(parts, target)
     summary = summarize(read_run(target.path).frame, None)
     target.write_json("summary.json", summary)

@@ -22,29 +22,31 @@ from omegaconf import DictConfig
 from harness.analysis.study.grid import NotMeasured
 from harness.analysis.study.study import WINDOWED, read_study
 from harness.analysis.tables.cost import fastest_blocks, table3
+from harness.cli.arguments import Overrides, Takes
+from harness.cli.keys import Integers, PathKey
 from harness.cli.verbs.run import run_and_show
 from harness.config.compose import compose
 from harness.errors import UserError
 from harness.records.places import RUNS
 
-BLOCKS = "4,8,16,32"
 PROMPTS = 10  # F.1: the first ten questions
 CAP = 512  # F.1: new tokens of a response
 DEFAULTS = (f"limit={PROMPTS}", "schedule=[linear,quadratic,packed]")
+BLOCKS = Integers("blocks", [4, 8, 16, 32], least=2, what="block sizes", example="4,8,16,32")
+TAKES = Takes("probe", keys=(BLOCKS, PathKey("run_dir")), overrides=Overrides())
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs all block sizes and prints the table."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
-    blocks = _blocks(given.get("blocks", BLOCKS))
-    overrides = [*DEFAULTS, *(argument for argument in arguments if not argument.startswith(("blocks=", "run_dir=")))]
-    config = compose(overrides)
+    given = TAKES.read(arguments)
+    overrides = [*DEFAULTS, *given.overrides]
+    config = compose(overrides, besides=TAKES.own)
     if WINDOWED in config.model._target_:
         raise UserError(f"model={config.model.name}: has windows, no blocks. The probe is for Nemotron models.")
-    if config.task.max_new_tokens > CAP and "task.max_new_tokens" not in given:
+    if config.task.max_new_tokens > CAP and not given.sets("task.max_new_tokens"):
         overrides.append(f"task.max_new_tokens={CAP}")
-    folder = Path(given["run_dir"]) if "run_dir" in given else _new_folder(config)
-    for block in blocks:
+    folder = given["run_dir"] or _new_folder(config)
+    for block in given["blocks"]:
         widths = [f"schedules.{name}.width={block - 1}" for name in config.schedules]
         run_and_show(compose([*overrides, *widths, f"run_dir={folder / f'block-{block}'}"]))
     study = read_study([folder])
@@ -56,13 +58,6 @@ def main(arguments: Sequence[str]) -> int:
         raise UserError(f"probe {folder}: {missing}. Try several blocks.") from None
     print("fastest: " + ", ".join(fastest_blocks(study)))
     return 0
-
-
-def _blocks(text: str) -> Sequence[int]:
-    parts = text.strip("[]").split(",")
-    if not all(part.strip().isdigit() and int(part) >= 2 for part in parts):
-        raise UserError(f"blocks={text}: need block sizes of at least 2, as in blocks={BLOCKS}.")
-    return sorted({int(part) for part in parts})
 
 
 def _new_folder(config: DictConfig) -> Path:

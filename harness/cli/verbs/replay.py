@@ -1,4 +1,4 @@
-"""usage: python -m harness replay RUN [KEY=VALUE]
+"""usage: python -m harness replay RUN [prompts=N]
 
 Decodes some prompts of a finished run again, untimed, and writes beside its records what these do not hold:
 
@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from omegaconf import OmegaConf
 from tqdm import tqdm
 
-from harness.cli.arguments import parse
+from harness.cli.arguments import Takes, Words
+from harness.cli.keys import Integer
 from harness.errors import UserError
 from harness.records import logit_gaps, trace
 from harness.records.folder import RunFolder
@@ -22,18 +23,17 @@ from harness.records.record import Record
 from harness.running.build import build_model, build_plan
 from harness.running.replay import Replay, partings
 
-PROMPTS = 2
+RUN = Words(least=1, most=1, ask="name the folder of one run, with its records.jsonl")
+TAKES = Takes("replay", RUN, (Integer("prompts", 2, example="2"),))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Replays one run."""
-    options = parse(arguments, ("prompts",))
-    path, prompts = options.paths[0], options.one("prompts", str(PROMPTS))
+    given = TAKES.read(arguments)
+    (path,) = given.paths
     folder = RunFolder(path)
-    if len(options.paths) > 1 or not folder.records_file.is_file():
-        raise UserError(f"replay {' '.join(arguments)}: name the folder of one run, with its records.jsonl.")
-    if not prompts.isdigit():
-        raise UserError(f"prompts={prompts}: need an integer of at least 0.")
+    if not folder.records_file.is_file():
+        raise TAKES.asks(given.words)
     config = OmegaConf.create(folder.read_manifest()["config"])
     plan = build_plan(config)
     records = [record for record in folder.records() if not record.is_skipped]
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     if records[0].costs_only:
         raise UserError(f"replay {path}: measured with {records[0].costs_only}; there is nothing to trace.")
     places = partings(records) if plan.truncation is None else []
-    chosen = _first(records, int(prompts))
+    chosen = _first(records, given["prompts"])
     replay = Replay(plan, build_model(config.model))
     with tqdm(total=len(chosen) + len(places), file=sys.stderr, dynamic_ncols=True) as bar:
         traces = []

@@ -15,26 +15,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.analysis.report.html import report
-from harness.analysis.study.study import read_study
-from harness.cli.arguments import parse
+from harness.cli.arguments import Takes
+from harness.cli.keys import PathKey
+from harness.cli.recorded import MIX, PATHS, SCHEDULES, study_of
 from harness.errors import UserError
 
-KEYS = ("out", "schedules", "mix")
-OUT = "results/report.html"
+OUT = PathKey("out", Path("results/report.html"), example="report.html")
+TAKES = Takes("report", PATHS, (OUT, SCHEDULES, MIX))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Writes the report."""
-    options = parse(arguments, KEYS)
-    out = options.one("out", OUT)
-    study = read_study(options.paths, options.get("mix"), options.get("schedules"))
+    given = TAKES.read(arguments)
+    out = given["out"]
+    study = study_of(given)
     if not study.main and not study.adapters:
         raise UserError("nothing to report: no records. Run something first, as in python -m harness run.")
     for notice in study.notices:
         print(f"notice: {notice}", file=sys.stderr)
     try:
-        Path(out).parent.mkdir(parents=True, exist_ok=True)
-        Path(out).write_text(report(study))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(report(study))
     except OSError as error:
         raise UserError(f"out={out}: cannot be written ({error.strerror}).") from None
     print(out)

@@ -29,12 +29,13 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig
 
+from harness.cli.arguments import Overrides, Takes
 from harness.cli.closing_table import closing_table
 from harness.cli.dry_run import dry_run
 from harness.cli.notices import show_notices
 from harness.cli.progress import Progress
 from harness.cli.verbs.status import status_table
-from harness.config.cells import PlannedCell, cells_of, hydra_settings
+from harness.config.cells import SWEEP, PlannedCell, cells_of, hydra_settings
 from harness.config.compose import compose
 from harness.errors import UserError
 from harness.records.folder import RunFolder
@@ -42,18 +43,19 @@ from harness.running.run import run
 from harness.running.status import cell_statuses
 
 DRY_RUN = "--dry-run"
+TAKES = Takes("run", flags=(DRY_RUN, *SWEEP), overrides=Overrides())
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs one cell, or all cells of an experiment or a sweep."""
-    given = [argument for argument in arguments if argument != DRY_RUN]
-    cells = cells_of(given)
-    if DRY_RUN in arguments:
-        print(dry_run(cells or [PlannedCell(given)]))
+    given = TAKES.read(arguments)
+    cells = cells_of([*(flag for flag in given.flags if flag in SWEEP), *given.overrides])
+    if DRY_RUN in given.flags:
+        print(dry_run(cells or [PlannedCell(given.overrides)]))
     elif cells:
-        _run_all(cells, hydra_settings(given))
+        _run_all(cells, hydra_settings(given.overrides))
     else:
-        run_and_show(compose(given))
+        run_and_show(compose(given.overrides))
     return 0
 
 

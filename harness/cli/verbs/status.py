@@ -7,24 +7,28 @@ an experiment with its own command.
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
-from harness.config.cells import cells_of
+from harness.cli.arguments import Overrides, Takes, Words
+from harness.config.cells import SWEEP, cells_of
 from harness.errors import UserError
 from harness.records.places import RUNS
 from harness.running.status import Status, cell_statuses, statuses
 from harness.text import aligned
 
+TAKES = Takes("status", Words(), flags=SWEEP, overrides=Overrides())
 HEADER = ("folder", "cell", "responses", "state", "")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the table and a line of counts."""
-    options = [argument for argument in arguments if argument.startswith("-") or "=" in argument]
-    cells = cells_of(arguments) if options else []
+    given = TAKES.read(arguments)
+    options = [*given.flags, *given.overrides]
+    cells = cells_of(options) if options and not given.words else []
     if options and not cells:
         raise UserError(f"status {options[0]}: takes folders, or experiment=NAME of an experiment with several cells.")
-    found = cell_statuses(cells) if cells else statuses([Path(argument) for argument in arguments] or [RUNS])
+    if cells:
+        cells[0].config()  # so that a key that no run has is not looked for among folders
+    found = cell_statuses(cells) if cells else statuses(given.paths or [RUNS])
     print(status_table(found))
     return 0
 

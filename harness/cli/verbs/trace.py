@@ -17,48 +17,50 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from harness.analysis.trace_grid import as_text
+from harness.cli.arguments import Given, Overrides, Takes, Words
+from harness.cli.keys import Choice, Integer
 from harness.config.compose import compose
-from harness.errors import UserError, unknown
+from harness.errors import UserError
 from harness.records.record import stable_seed
 from harness.records.trace import FILE, Trace, read_traces
 from harness.running.build import build_model, build_plan
 from harness.running.replay import Replay
 
-COLOURS = ("auto", "always", "never")
+COLOUR = Choice("colour", "auto", ("auto", "always", "never"), example="never")
+TAKES = Takes(
+    "trace",
+    Words(most=1, ask="name the folder of one replayed run, or KEY=VALUE as for a run"),
+    (Integer("iterations", example="5"), COLOUR),
+    overrides=Overrides(),
+)
 WIDTH = 120  # columns, where the output is no terminal
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the traces."""
-    own = {key: value for key, _, value in (one.partition("=") for one in arguments) if key in ("iterations", "colour")}
-    rest = [argument for argument in arguments if argument.partition("=")[0] not in own]
-    colour, iterations = own.get("colour", "auto"), own.get("iterations", "")
-    if colour not in COLOURS:
-        raise unknown("colour", colour, COLOURS)
-    if iterations and not iterations.isdigit():
-        raise UserError(f"iterations={iterations}: need an integer of at least 0.")
+    given = TAKES.read(arguments)
+    colour = given["colour"]
     in_colour = colour == "always" or (colour == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ)
     columns = shutil.get_terminal_size((WIDTH, 0)).columns
-    folders = [argument for argument in rest if "=" not in argument]
-    for trace in _recorded(folders, rest) if folders else _decoded(rest):
-        print(as_text(trace, columns, in_colour, int(iterations) if iterations else None) + "\n")
+    for trace in _recorded(given) if given.words else _decoded(given.overrides):
+        print(as_text(trace, columns, in_colour, given["iterations"]) + "\n")
     return 0
 
 
-def _recorded(folders: Sequence[str], arguments: Sequence[str]) -> Sequence[Trace]:
-    if len(arguments) > 1 or not Path(folders[0]).is_dir():
-        raise UserError(f"trace {' '.join(arguments)}: name the folder of one replayed run, or KEY=VALUE as for a run.")
-    traces = read_traces(Path(folders[0]))
+def _recorded(given: Given) -> Sequence[Trace]:
+    (folder,) = given.paths
+    if given.overrides or not folder.is_dir():
+        raise TAKES.asks([*given.words, *given.overrides])
+    traces = read_traces(folder)
     if not traces:
-        raise UserError(f"trace {folders[0]}: no {FILE} there. Write it: python -m harness replay {folders[0]}")
+        raise UserError(f"trace {folder}: no {FILE} there. Write it: python -m harness replay {folder}")
     return traces
 
 
-def _decoded(arguments: Sequence[str]) -> Iterator[Trace]:
-    config = compose(["limit=1", *arguments])
+def _decoded(overrides: Sequence[str]) -> Iterator[Trace]:
+    config = compose(["limit=1", *overrides], besides=TAKES.own)
     if config.acceptance is not None or config.weights == "random":
         raise UserError("trace: replayed acceptance and random weights leave nothing to look at. Leave them out.")
     plan = build_plan(config)
