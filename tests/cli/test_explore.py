@@ -15,9 +15,9 @@ from harness.running.record_atlas import record
 from harness.tasks.toy import ToySource
 from schedules import Greedy, Stop
 from tests.builders.atlases import made_prompt, threshold_prompt
+from tests.builders.pages import GUIDE, write_files
 from tests.builders.synthetic_runs import record as response
 from tests.builders.synthetic_runs import write_run
-from tests.cli.test_own_parts import GUIDE, write_files
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_intervals_need_prompts(tmp_path, capsys):
 def guides_confident(tmp_path_factory):
     """The schedule of schedules/README.md that looks at its drafts."""
     folder = tmp_path_factory.mktemp("guide")
-    write_files(GUIDE.read_text(), folder)
+    write_files([GUIDE], folder)
     spec = importlib.util.spec_from_file_location("my_confident", folder / "my_confident.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
