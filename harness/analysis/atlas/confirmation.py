@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from harness.analysis.atlas.methods import ENDS
 from harness.analysis.bootstrap import Statistic, resampled_totals
 from harness.analysis.study.cells import Method
 from harness.analysis.study.grid import INTERVALS
@@ -16,7 +17,6 @@ from harness.analysis.table import Column, Number, Ranged, Table
 from harness.errors import UserError
 from harness.records.record import Record
 
-RIVALS = ("packed", "quadratic")
 COUNTED = ("tokens", "nfe", "rows", "wall_s")
 
 
@@ -44,12 +44,12 @@ def confirmation_table(records: Sequence[Record]) -> Table:
     own = [totals[start : start + len(COUNTED)] for start in range(0, len(totals), len(COUNTED))]
     sums = {method: dict(zip(COUNTED, one, strict=True)) for method, one in zip(by_method, own, strict=True)}
     throughput = {method: one["tokens"] / one["wall_s"] for method, one in sums.items()}
-    best = {rival: _fastest(rival, throughput) for rival in RIVALS}
+    best = {rival: _fastest(rival, throughput) for rival in ENDS}
     columns = [Column(name) for name in ("Method", "W", "Responses", "Tokens/NFE", "Rows/NFE", "Tokens/s")]
-    columns += [Column(f"Tokens/s / {_name(best[rival]) or look(rival).label}", is_interval=True) for rival in RIVALS]
+    columns += [Column(f"Tokens/s / {_name(best[rival]) or look(rival).label}", is_interval=True) for rival in ENDS]
     rows = []
     for method, one in sums.items():
-        ratios = [best[rival] and (throughput[method] / throughput[best[rival]]).estimate() for rival in RIVALS]
+        ratios = [best[rival] and (throughput[method] / throughput[best[rival]]).estimate() for rival in ENDS]
         rows.append(
             [
                 look(method.schedule).label,

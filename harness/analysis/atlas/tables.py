@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from harness.analysis.atlas.cost_model import DEVICES, SIZES, CostModel, fit, predicted
-from harness.analysis.atlas.methods import AUTOREGRESSIVE, Method, methods, paper_method
+from harness.analysis.atlas.methods import Method, method, methods
 from harness.analysis.atlas.simulation import Simulation, tokens_per_nfe_ratio
 from harness.analysis.study.grid import INTERVALS
-from harness.analysis.style import look
+from harness.analysis.style import SUBJECT, look, row_of
 from harness.analysis.table import Column, Number, Ranged, Table
 from harness.errors import UserError
 from harness.records.metrics import BASELINE
@@ -21,21 +21,21 @@ def simulation_table(simulation: Simulation, more: Sequence[Method], cost: CostM
         columns += [Column("Tokens/s, predicted"), Column("Tokens/s / Linear-SS, predicted")]
     baselines = {width: simulation.linear(width) for width in simulation.atlas.widths}
     rows = []
-    for method in methods(simulation, more):
-        one, baseline = method.simulate(simulation), baselines.get(method.width)
+    for shown in methods(simulation, more):
+        one, baseline = shown.simulate(simulation), baselines.get(shown.width)
         ratio = (
             tokens_per_nfe_ratio(one, baseline).estimate() if baseline and len(simulation.atlas.prompts) > 1 else None
         )
         row = [
-            look(method.schedule).label,
-            Number(method.width or None),
+            look(shown.schedule).label,
+            Number(shown.width or None),
             Number(one.tokens_per_nfe, 3),
             Number(one.nfe.mean(), 2),
             Number(one.rows.sum() / one.nfe.sum(), 1),
             Ranged(ratio, 3),
         ]
         if cost:
-            throughput = cost.throughput(method.schedule, one)
+            throughput = cost.throughput(shown.schedule, one)
             by_linear = throughput / cost.throughput(BASELINE, baseline) if baseline else None
             row += [Number(throughput, 1), Number(by_linear, 3)]
         rows.append(row)
@@ -61,7 +61,7 @@ def prediction_table(simulation: Simulation, records: Sequence[Record]) -> Table
     Raises:
       UserError: no width of the atlas was measured with both schedules.
     """
-    pair = ("packed", BASELINE)
+    pair = (SUBJECT, BASELINE)
     records = [record for record in records if record.schedule in pair]
     measured = _throughputs(records)
     names = ("W", "Responses", "Measured", "Predicted", "Error (%)", "Predicted from other widths", "Error (%)")
@@ -69,15 +69,15 @@ def prediction_table(simulation: Simulation, records: Sequence[Record]) -> Table
     for width in simulation.atlas.widths:
         if not all((schedule, width) in measured for schedule in pair):
             continue
-        packed, linear = (paper_method(schedule, width).simulate(simulation) for schedule in pair)
-        truth = measured["packed", width] / measured[BASELINE, width]
+        packed, linear = (method(schedule, width).simulate(simulation) for schedule in pair)
+        truth = measured[SUBJECT, width] / measured[BASELINE, width]
         row = [Number(width), Number(sum(record.width == width for record in records)), Number(truth, 3)]
         for known in (records, [record for record in records if record.width != width]):
             if len({(record.schedule, record.width) for record in known}) < 2:
                 row += [Number(None), Number(None)]
                 continue
             cost = fit(known)
-            prediction = cost.throughput("packed", packed) / cost.throughput(BASELINE, linear)
+            prediction = cost.throughput(SUBJECT, packed) / cost.throughput(BASELINE, linear)
             row += [Number(prediction, 3), Number(100 * (prediction / truth - 1), 1)]
         rows.append(row)
     if not rows:
@@ -92,19 +92,18 @@ def prediction_table(simulation: Simulation, records: Sequence[Record]) -> Table
 def device_table(simulation: Simulation) -> Table:
     """Predicted throughput on devices and at sizes that nobody here has, at each schedule's best recorded width."""
     columns = [Column(name) for name in ("Device", "Model", "tau / delta (rows)")]
-    schedules = (AUTOREGRESSIVE, "linear", "quadratic", "packed")
+    simulated = [(one, one.simulate(simulation)) for one in methods(simulation)]
+    schedules = list(dict.fromkeys(one.schedule for one, _ in simulated))
+    drafting = [name for name in schedules if row_of(name).drafts]
     columns += [Column(f"{look(name).label}, tokens/s (prediction)") for name in schedules]
-    columns += [Column(f"{look(name).label} W") for name in schedules[1:]]
+    columns += [Column(f"{look(name).label} W") for name in drafting]
     columns.append(Column("Packed / Linear (prediction)"))
-    simulated = [(method, method.simulate(simulation)) for method in methods(simulation)]
     rows = []
     for device in DEVICES:
         for size, parameters in SIZES.items():
             cost = predicted(device, parameters)
             best = {
-                name: max(
-                    (cost.throughput(name, one), method.width) for method, one in simulated if method.schedule == name
-                )
+                name: max((cost.throughput(name, found), one.width) for one, found in simulated if one.schedule == name)
                 for name in schedules
             }
             rows.append(
@@ -113,8 +112,8 @@ def device_table(simulation: Simulation) -> Table:
                     size,
                     Number(cost.rows_a_call, 0),
                     *(Number(best[name][0], 0) for name in schedules),
-                    *(Number(best[name][1]) for name in schedules[1:]),
-                    Number(best["packed"][0] / best["linear"][0], 3),
+                    *(Number(best[name][1]) for name in drafting),
+                    Number(best[SUBJECT][0] / best[BASELINE][0], 3),
                 ]
             )
     notes = [

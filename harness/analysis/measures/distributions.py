@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.measures.layout_rows import CALLS
 from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
+from harness.analysis.style import row_of
 from harness.records.record import Record
 
 PERCENTILES = (5, 25, 50, 75, 95, 99)
@@ -47,7 +47,7 @@ def rate_over_output(cell: PairedCell, method: Method) -> tuple[NDArray[np.float
     edges = np.linspace(0, longest, min(POSITION_BINS, longest) + 1)
     tokens, seconds = np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
     for record in records:
-        per_token = np.repeat(*_seconds_per_token(record, CALLS.get(method.schedule, 1)))
+        per_token = np.repeat(*_seconds_per_token(record, row_of(method.schedule).calls or 1))
         bins = np.searchsorted(edges, np.arange(len(per_token)) + 0.5) - 1
         tokens += np.bincount(bins, minlength=len(tokens))
         seconds += np.bincount(bins, per_token, minlength=len(tokens))

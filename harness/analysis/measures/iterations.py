@@ -6,9 +6,10 @@ from a full draft, the rows or the call that propose it (E.2).
 
 from typing import NamedTuple
 
-from harness.analysis.measures.layout_rows import CALLS, Start, start
+from harness.analysis.measures.layout_rows import Start, start
 from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
+from harness.analysis.style import row_of
 from harness.records.record import Record
 
 
@@ -60,5 +61,5 @@ def model_ms_per_iteration(cell: PairedCell | None, method: Method) -> float | N
     taken to last as long as any other of the response.
     """
     per_nfe = cell.value("model_per_nfe_s", method) if cell else None
-    calls = CALLS.get(method.schedule)
+    calls = row_of(method.schedule).calls
     return None if per_nfe is None or calls is None else 1000 * per_nfe * calls

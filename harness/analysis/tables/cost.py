@@ -3,31 +3,27 @@
 from collections.abc import Sequence
 
 from harness.analysis.measures.iterations import model_ms_per_iteration, recorded
-from harness.analysis.measures.layout_rows import CALLS, Cost, cost
+from harness.analysis.measures.layout_rows import SETDLM, Cost, cost
 from harness.analysis.study.cells import Method
 from harness.analysis.study.grid import NotMeasured, methods_in_order, place_of
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import AdapterPair, Study
-from harness.analysis.style import look, model_label, task_label
+from harness.analysis.style import SCHEDULES, look, model_label, row_of, task_label
 from harness.analysis.table import Column, Entry, Number, Table
 
-_GENERAL = {
-    "linear": ("2B", "p + 3u"),
-    "quadratic": ("B(B + 1)", "p + 2u + u²"),
-    "packed": ("2B", "p + 3u"),
-}
 _ADAPTER_NAMES = ("Selected, recorded", "Evaluated, recorded")
 
 
 def table2(study: Study) -> Table:
     """Rows and calls of an iteration, by formula; needs no records."""
     rows: list[Sequence[Entry]] = []
-    for schedule, (nemotron, setdlm) in _GENERAL.items():
-        windows = [cost("setdlm", schedule, window, {}).rows for window in (8, 16)]
-        rows.append(
-            (look(schedule).label, Number(CALLS[schedule]), nemotron, *(Number(count) for count in windows), setdlm)
-        )
+    for schedule, row in SCHEDULES.items():
+        if row.forms is None:
+            continue
+        windows = [cost(SETDLM, schedule, window, {}).rows for window in (8, 16)]
+        numbers = [Number(count) for count in windows]
+        rows.append((row.look.label, Number(row.calls), row.forms.nemotron, *numbers, row.forms.setdlm))
     return Table(
         name="table02",
         title="Table 2: execution cost of an iteration with cached prompt",
@@ -61,7 +57,7 @@ def table2_measured(study: Study) -> Table:
                 (
                     *place_of(cell, method),
                     Number(method.width or None),
-                    Number(CALLS.get(method.schedule)),
+                    Number(row_of(method.schedule).calls),
                     Number(measured and measured.calls, 3),
                     Number(formula.rows if formula else None),
                     Number(measured and measured.rows, 1),

@@ -8,11 +8,8 @@ from harness.analysis.study.grid import INTERVALS, NotMeasured, Place, grid
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import WINDOWED, Study
-from harness.analysis.style import ORDERS, look, model_label, task_label
+from harness.analysis.style import ORDERS, RIVALS, SUBJECT, look, model_label, task_label
 from harness.analysis.table import Column, Entry, Number, Ranged, Table
-
-SUBJECT = "packed"
-BASELINES = ("linear", "quadratic")
 
 
 def table10(study: Study) -> Table:
@@ -42,9 +39,9 @@ def table11(study: Study) -> Table:
     rows = []
     for temperature in sorted({s.key.temperature for s in graded}):
         for place in grid(s for s in graded if s.key.temperature == temperature):
-            differences = [_difference(place.cell, "accuracy", baseline, 100) for baseline in BASELINES]
+            differences = [_difference(place.cell, "accuracy", baseline, 100) for baseline in RIVALS]
             rows.append((f"{temperature:g}", model_label(place.model), task_label(place.task), *differences))
-    names = [f"{look(SUBJECT).label} minus {look(baseline).label} (points)" for baseline in BASELINES]
+    names = [f"{look(SUBJECT).label} minus {look(baseline).label} (points)" for baseline in RIVALS]
     return Table(
         name="table11",
         title="Table 11: paired accuracy differences",
@@ -105,7 +102,7 @@ def _efficiency(place: Place) -> Sequence[Sequence[Entry]]:
             _difference(cell, "wall_per_response_s", baseline, 1),
             *(_ratio(cell, metric, baseline) for metric in ("throughput", "tokens_per_nfe", "time_per_nfe_s")),
         )
-        for baseline in BASELINES
+        for baseline in RIVALS
     ]
 
 
@@ -127,12 +124,12 @@ def _ranged(statistic: Statistic | None, decimals: int = 3) -> Ranged:
 def _is_compared(cell: PairedCell) -> bool:
     """Whether the cell has the subject and something to compare it with, on prompts enough."""
     schedules = {method.schedule for method in cell.methods}
-    return cell.is_paired and SUBJECT in schedules and bool(schedules & set(BASELINES))
+    return cell.is_paired and SUBJECT in schedules and bool(schedules & set(RIVALS))
 
 
 def _need(cells: Sequence[PairedCell], where: str) -> None:
     if not cells:
         raise NotMeasured(
-            f"no records of {look(SUBJECT).label} and {' or '.join(look(name).label for name in BASELINES)} "
+            f"no records of {look(SUBJECT).label} and {' or '.join(look(name).label for name in RIVALS)} "
             f"on two common prompts: {where}"
         )

@@ -23,10 +23,11 @@ from tqdm import tqdm
 
 from harness.analysis.atlas.catalogue import Inputs, atlas_products, make
 from harness.analysis.atlas.cost_model import CostModel, fit
-from harness.analysis.atlas.methods import Method, paper_method
+from harness.analysis.atlas.methods import Method, simulated
 from harness.analysis.atlas.simulation import Simulation
 from harness.analysis.study.runs import find_runs
-from harness.config.compose import compose
+from harness.analysis.style import row_of
+from harness.config.compose import compose, name_of_class
 from harness.errors import UserError, unknown
 from harness.records.atlas import read_atlas
 from harness.records.record import Record
@@ -36,8 +37,6 @@ from schedules.one_call import OneCall
 
 KEYS = ("costs", "tau_ms", "delta_ms", "out")
 SCHEDULES = ("schedule", "schedules")
-# A run that has a schedule at several widths gives it several names.
-CLASSES = {"schedules.Linear": "linear", "schedules.Packed": "packed", "schedules.Quadratic": "quadratic"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -96,7 +95,7 @@ def _records(path: str, simulation: Simulation) -> Sequence[Record]:
         print(f"notice: {notice}", file=sys.stderr)
     atlas = simulation.atlas
     records = [
-        replace(record, schedule=CLASSES.get(run.schedules[record.schedule].get("_target_"), record.schedule))
+        replace(record, schedule=_own_name(record.schedule, run.schedules[record.schedule]))
         for run in found.runs
         for record in run.records
         if (record.model, record.task, record.temperature) == (atlas.model, atlas.task, 0) and not record.is_skipped
@@ -104,6 +103,12 @@ def _records(path: str, simulation: Simulation) -> Sequence[Record]:
     if not records:
         raise UserError(f"costs={path}: no greedy responses of {atlas.model} on {atlas.task} there. Run some first.")
     return records
+
+
+def _own_name(given: str, config: Mapping[str, Any]) -> str:
+    """The schedule's row, where its width says all: a run that has it at several widths gives it several names."""
+    name = name_of_class(config.get("_target_", ""))
+    return name if name in simulated() and row_of(name).example is None else given
 
 
 def own_methods(overrides: Sequence[str], widths: Sequence[int]) -> Sequence[Method]:
@@ -130,7 +135,7 @@ def own_methods(overrides: Sequence[str], widths: Sequence[int]) -> Sequence[Met
 
 def _method(name: str, schedule: Any) -> Method:
     if isinstance(schedule, Linear):
-        return paper_method("linear", schedule.width)._replace(schedule=name)
+        return Method(name, schedule.width, lambda simulation: simulation.linear(schedule.width))
     if isinstance(schedule, OneCall) and type(schedule).decode is OneCall.decode:
         return Method(name, schedule.width, lambda simulation: simulation.one_call(schedule.width, schedule.branches))
     raise UserError(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.analysis.atlas.cost_model import DEVICES, CostModel, fit, predicted
-from harness.analysis.atlas.methods import paper_method
+from harness.analysis.atlas.methods import method
 from harness.analysis.atlas.simulation import Simulation
 from harness.analysis.atlas.tables import device_table, prediction_table, simulation_table
 from harness.errors import UserError
@@ -35,7 +35,7 @@ def records(simulation: Simulation, cost: CostModel = TRUTH, widths=WIDTHS) -> l
     found = []
     for width in widths:
         for schedule in ("linear", "packed"):
-            one = paper_method(schedule, width).simulate(simulation)
+            one = method(schedule, width).simulate(simulation)
             for prompt, accepted in enumerate(one.accepted):
                 nfe, rows, tokens = int(one.nfe[prompt]), int(one.rows[prompt]), int(one.tokens[prompt])
                 model_s = cost.tau_s * nfe + cost.delta_s * rows
@@ -87,7 +87,7 @@ def test_widths_that_one_schedule_lacks_are_left_out(simulation):
 
 
 def test_a_schedule_without_a_measured_host_gets_the_mean(simulation):
-    one = paper_method("quadratic", 2).simulate(simulation)
+    one = method("quadratic", 2).simulate(simulation)
     bare = replace(TRUTH, host_s={}).seconds("quadratic", one)
     assert TRUTH.seconds("quadratic", one) == pytest.approx(bare + 0.005 * one.iterations)
 
