@@ -96,7 +96,7 @@ def with_own_schedule(overrides: Sequence[str]) -> list[str]:
             f"{own[0]}: sets up a schedule of your own, by schedule._target_=MODULE.CLASS. Those with a config file "
             "are set by schedules.NAME.KEY."
         )
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
+    name = name_of_class(target)
     if name in names("schedule"):
         raise UserError(f"{own[0]}: would be called {name}, as a schedule of conf/schedule/ is. Rename the class.")
     settings = {"width": "${model.widths.branches}"} | values
@@ -104,6 +104,11 @@ def with_own_schedule(overrides: Sequence[str]) -> list[str]:
         *(override for override in overrides if override not in own),
         *(f"+schedules.{name}.{key}={value}" for key, value in settings.items()),
     ]
+
+
+def name_of_class(target: str) -> str:
+    """What a schedule is called after its class: `my_module.MySchedule` is my_schedule."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
 
 
 def check(config: DictConfig) -> None:

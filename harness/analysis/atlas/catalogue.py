@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.analysis import canvas
@@ -19,7 +20,6 @@ from harness.analysis.atlas.tables import device_table, prediction_table, simula
 from harness.analysis.atlas.winners import winners
 from harness.analysis.table import Table
 from harness.errors import UserError
-from harness.records.record import Record
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Inputs:
     Attributes:
       more: methods to replay beside the paper's.
       cost: of calls; None where nobody said.
-      records: that it was fitted to, and is compared with; none where it was given.
+      records: responses that it was fitted to, and is compared with; None where it was given.
     """
 
     simulation: Simulation
     more: Sequence[Method]
     cost: CostModel | None
-    records: Sequence[Record]
+    records: pd.DataFrame | None
 
 
 def atlas_products(inputs: Inputs) -> Mapping[str, Callable[[], Table | Figure]]:
@@ -50,7 +50,7 @@ def atlas_products(inputs: Inputs) -> Mapping[str, Callable[[], Table | Figure]]
         "devices": partial(device_table, simulation),
         "winners_figure": lambda: winners_figure(winners(), inputs.cost),
     }
-    if inputs.records:
+    if inputs.records is not None:
         made["prediction"] = partial(prediction_table, simulation, inputs.records)
         made["confirmation"] = partial(confirmation_table, inputs.records)
     return made

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from harness.analysis.atlas.methods import ENDS
 from harness.analysis.bootstrap import Statistic, resampled_totals
 from harness.analysis.study.cells import Method
 from harness.analysis.study.grid import INTERVALS
 from harness.analysis.style import look
 from harness.analysis.table import Column, Table
 from harness.errors import UserError
-from harness.records.record import Record
 
-RIVALS = ("packed", "quadratic")
 COUNTED = ("tokens", "nfe", "rows", "wall_s")
 
 
@@ -48,33 +48,32 @@ MEASURED = (
 )
 
 
-def confirmation_table(records: Sequence[Record]) -> Table:
+def confirmation_table(records: pd.DataFrame) -> Table:
     """Tokens/NFE, rows and tokens/s as measured, with the ratio of tokens/s to both rivals.
 
     Args:
-      records: greedy, one response for each prompt and method.
+      records: greedy responses, as in `harness.records.frame`, one for each prompt and method.
 
     Raises:
       UserError: fewer than two prompts that all methods answered.
     """
-    by_method: dict[Method, dict[str, Record]] = {}
-    for record in records:
-        by_method.setdefault(Method(record.schedule, record.width), {})[record.prompt_id] = record
-    prompts = sorted(set.intersection(*(set(one) for one in by_method.values())))
-    if len(prompts) < 2:
-        raise UserError(f"costs: {len(prompts)} prompts were answered by every method there; need at least 2.")
-    per_prompt = np.array(
-        [[getattr(one[prompt], name) for one in by_method.values() for name in COUNTED] for prompt in prompts],
-        dtype=np.float64,
-    )
+    responses = records.drop_duplicates(["schedule", "width", "prompt_id"], keep="last")
+    methods = responses[["schedule", "width"]].drop_duplicates()
+    # [prompts, counted x methods], without prompts that some method has not answered.
+    wide = responses.pivot(index="prompt_id", columns=["schedule", "width"], values=list(COUNTED)).dropna()
+    if len(wide) < 2:
+        raise UserError(f"costs: {len(wide)} prompts were answered by every method there; need at least 2.")
+    order = [(name, *method) for method in methods.itertuples(index=False, name=None) for name in COUNTED]
+    per_prompt = wide[order].to_numpy(dtype=np.float64)
     draws = resampled_totals(per_prompt)
     totals = [Statistic(per_prompt[:, column].sum(), draws[:, column]) for column in range(per_prompt.shape[1])]
     own = [totals[start : start + len(COUNTED)] for start in range(0, len(totals), len(COUNTED))]
-    measured = [Measured(method, len(prompts), *one) for method, one in zip(by_method, own, strict=True)]
+    names = (Method(*method) for method in methods.itertuples(index=False, name=None))
+    measured = [Measured(method, len(wide), *one) for method, one in zip(names, own, strict=True)]
     return Table(
         name="confirmation",
         title="Measured, beside the fastest Packed and Quadratic",
-        columns=[*MEASURED, *(_over(rival, _fastest(rival, measured)) for rival in RIVALS)],
+        columns=[*MEASURED, *(_over(rival, _fastest(rival, measured)) for rival in ENDS)],
         items=measured,
         notes=[f"Measured, interleaved where they are of one run. Brackets: {INTERVALS}."],
     )

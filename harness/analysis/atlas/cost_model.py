@@ -7,16 +7,16 @@ schedules. The three are fitted to recorded responses, or given; a device that n
 its published peaks, and what follows from these is a prediction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from harness.analysis.atlas.simulation import Simulated
 from harness.errors import UserError
-from harness.records.record import Record
 
 
 @dataclass(frozen=True)
@@ -49,28 +49,33 @@ class CostModel:
         return float(simulated.tokens.sum() / self.seconds(schedule, simulated).sum())
 
 
-def fit(records: Sequence[Record]) -> CostModel:
+def fit(records: pd.DataFrame) -> CostModel:
     """The cost model of recorded responses; relative errors are made small, so that short responses count too.
+
+    Args:
+      records: responses, as in `harness.records.frame`.
 
     Raises:
       UserError: too few responses, or none that tell calls from rows.
     """
-    responses = [record for record in records if record.nfe and record.model_s > 0]
-    sizes = {(record.schedule, record.width) for record in responses}
-    if len(sizes) < 2:
+    responses = records[(records["nfe"] > 0) & (records["model_s"] > 0)]
+    sizes = len(responses.groupby(["schedule", "width"]))
+    if sizes < 2:
         raise UserError(
-            f"costs: {len(responses)} responses of {len(sizes)} schedules and widths; need at least 2 of these to tell "
+            f"costs: {len(responses)} responses of {sizes} schedules and widths; need at least 2 of these to tell "
             "what a call costs from what a row does. Try python -m harness run experiment=costs."
         )
-    counts = np.array([(record.nfe, record.rows) for record in responses], dtype=np.float64)
-    model_s = np.array([record.model_s for record in responses])
-    tau_s, delta_s = _non_negative(counts / model_s[:, None])
-    host: dict[str, list[float]] = {}
-    for record in responses:
-        totals = host.setdefault(record.schedule, [0.0, 0])
-        totals[0] += record.wall_s - record.model_s
-        totals[1] += len(record.accepted)
-    return CostModel(tau_s, delta_s, {name: seconds / count for name, (seconds, count) in host.items()})
+    counts = responses[["nfe", "rows"]].to_numpy(dtype=np.float64)
+    tau_s, delta_s = _non_negative(counts / responses["model_s"].to_numpy()[:, None])
+    spent = pd.DataFrame(
+        {
+            "schedule": responses["schedule"],
+            "host_s": responses["wall_s"] - responses["model_s"],
+            "iterations": responses["accepted"].map(len),
+        }
+    )
+    host = spent.groupby("schedule", sort=False).sum()
+    return CostModel(tau_s, delta_s, (host["host_s"] / host["iterations"]).to_dict())
 
 
 def _non_negative(relative: NDArray[np.float64]) -> tuple[float, float]:

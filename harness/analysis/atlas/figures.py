@@ -11,11 +11,13 @@ from matplotlib.patches import Patch
 
 from harness.analysis import canvas
 from harness.analysis.atlas.cost_model import DEVICES, CostModel
+from harness.analysis.atlas.methods import ENDS
 from harness.analysis.atlas.monotonicity import BIN, dominance, turns
-from harness.analysis.atlas.partial_branches import Candidate, candidates, halves, packed, quadratic
+from harness.analysis.atlas.partial_branches import PARTIAL, Candidate, candidates, halves, rival
 from harness.analysis.atlas.simulation import Simulation
-from harness.analysis.atlas.winners import ORDER, Map
-from harness.analysis.style import look
+from harness.analysis.atlas.winners import Map
+from harness.analysis.style import SUBJECT, look, row_of
+from harness.records.metrics import BASELINE
 
 LEAST = 50  # right proposals behind a point of the figure
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))  # one a width, and no more widths than these
@@ -28,7 +30,7 @@ def monotonicity_figure(simulation: Simulation) -> Figure:
     by_distance, by_position, by_prompt = drawn.subplots(1, 3)
     for width, shade, line in zip(widths, np.linspace(0.75, 0.0, len(widths)), _LINES, strict=False):
         counted = turns(simulation.atlas.prompts, width)
-        style = {"color": _lightened(look("packed").colour, shade), "linestyle": line, "linewidth": 1.2}
+        style = {"color": _lightened(look(SUBJECT).colour, shade), "linestyle": line, "linewidth": 1.2}
         _shares(by_distance, np.arange(2, width + 1), counted.right, counted.wrong, label=f"W = {width}", **style)
         middles = (np.arange(len(counted.right_at)) + 0.5) * BIN
         _shares(by_position, middles, counted.right_at, counted.wrong_at, **style)
@@ -58,21 +60,21 @@ def rows_figure(simulation: Simulation) -> Figure:
     search_on, compare_on = halves(simulation)
     drawn = canvas.figure(3.3)
     axes = drawn.subplots()
-    for schedule, make in (("packed", packed), ("quadratic", quadratic)):
-        group = [make(width) for width in simulation.atlas.widths]
+    for schedule in ENDS:
+        group = [rival(schedule, width) for width in simulation.atlas.widths]
         reached = [one.simulate(compare_on).tokens_per_nfe for one in group]
         canvas.plot_line(axes, schedule, [one.rows for one in group], reached)
-    colour = look("branches").colour
+    colour = look(PARTIAL).colour
     families: dict[str, list[Candidate]] = {}
     for one in candidates(search_on):
         families.setdefault(one.family, []).append(one)
-    keys: list[Line2D] = [canvas.line_key("packed"), canvas.line_key("quadratic")]
+    keys: list[Line2D] = [canvas.line_key(schedule) for schedule in ENDS]
     for (family, group), marker in zip(families.items(), "o^P*", strict=False):
         best = _frontier(group, search_on)
         reached = [one.simulate(compare_on).tokens_per_nfe for one in best]
         style = {"marker": marker, "color": colour, "markersize": 5, "markeredgecolor": "black", "markeredgewidth": 0.4}
         axes.plot([one.rows for one in best], reached, linestyle="", **style)
-        keys.append(Line2D([], [], linestyle="", label=f"{look('branches').label}: {family}", **style))
+        keys.append(Line2D([], [], linestyle="", label=f"{look(PARTIAL).label}: {family}", **style))
     drawn.legend(handles=keys, loc="outside upper center", ncols=3, frameon=False)
     axes.set_xscale("log", base=2)
     axes.set(xlabel="rows of a call (largest)", ylabel="tokens / NFE")
@@ -92,11 +94,16 @@ def winners_figure(found: Map, cost: CostModel | None) -> Figure:
     marks = {device.name: device.peak / device.bandwidth for device in DEVICES}
     if cost and 0 < cost.rows_a_call < np.inf:
         marks["fitted"] = cost.rows_a_call
-    shades = ListedColormap([look(name).colour for name in ORDER])
-    titles = ("The paper's schedules", "With partial branches 0 and W / 2")
-    for axes, title, count in zip(drawn.subplots(1, 2, sharey=True), titles, (len(ORDER) - 1, len(ORDER)), strict=True):
-        winners = found.throughput[:, :count].argmax(axis=1)
-        style = {"cmap": shades, "vmin": -0.5, "vmax": len(ORDER) - 0.5, "shading": "nearest"}
+    shades = ListedColormap([look(name).colour for name in found.schedules])
+    every = np.arange(len(found.schedules))
+    is_own = np.array([not row_of(name).role and row_of(name).drafts for name in found.schedules])
+    titles = (
+        "The paper's schedules",
+        f"With {', '.join(_as_simulated(found.schedules[one]) for one in every[is_own])}",
+    )
+    for axes, title, shown in zip(drawn.subplots(1, 2, sharey=True), titles, (every[~is_own], every), strict=True):
+        winners = shown[found.throughput[:, shown].argmax(axis=1)]
+        style = {"cmap": shades, "vmin": -0.5, "vmax": len(every) - 0.5, "shading": "nearest"}
         axes.pcolormesh(found.ratios, found.accepted, winners, **style)
         for name, ratio in marks.items():
             axes.axvline(ratio, color="white", linewidth=1.6)
@@ -104,9 +111,10 @@ def winners_figure(found: Map, cost: CostModel | None) -> Figure:
             axes.text(ratio, axes.get_ylim()[1], f"{name} ", rotation=90, va="top", ha="right", fontsize=canvas.SMALL)
         axes.set_xscale("log")
         axes.set(xlabel="tau / delta (rows)", title=title)
-    drawn.axes[0].set_ylabel(f"tokens an iteration, {look('linear').label} at W = {found.width}")
+    drawn.axes[0].set_ylabel(f"tokens an iteration, {look(BASELINE).label} at W = {found.width}")
     keys = [
-        Patch(facecolor=look(name).colour, edgecolor="black", linewidth=0.5, label=look(name).label) for name in ORDER
+        Patch(facecolor=look(name).colour, edgecolor="black", linewidth=0.5, label=look(name).label)
+        for name in found.schedules
     ]
     drawn.legend(handles=keys, loc="outside upper center", ncols=len(keys), frameon=False)
     fitted = ", and as fitted to calls" if "fitted" in marks else ""
@@ -120,6 +128,13 @@ def winners_figure(found: Map, cost: CostModel | None) -> Figure:
     return drawn
 
 
+def _as_simulated(schedule: str) -> str:
+    """A schedule within a sentence, with what it was set to."""
+    row = row_of(schedule)
+    name = row.look.label[0].lower() + row.look.label[1:]
+    return f"{name} {row.example.says}" if row.example else name
+
+
 def _shares(axes: Axes, x: np.ndarray, right: np.ndarray, wrong: np.ndarray, **style: object) -> None:
     known = right >= LEAST
     axes.plot(x[known], 100 * wrong[known] / right[known], **style)
@@ -128,9 +143,9 @@ def _shares(axes: Axes, x: np.ndarray, right: np.ndarray, wrong: np.ndarray, **s
 def _calls(axes: Axes, linear: np.ndarray, packed_calls: np.ndarray, width: int) -> None:
     top = max(linear.max(), packed_calls.max()) * 1.05
     axes.plot([0, top], [0, top], color="black", linewidth=0.7, linestyle="--")
-    axes.plot(linear, packed_calls, "s", color=look("packed").colour, markersize=2.5, alpha=0.6)
+    axes.plot(linear, packed_calls, "s", color=look(SUBJECT).colour, markersize=2.5, alpha=0.6)
     axes.set(xlim=(0, top), ylim=(0, top), aspect="equal", title=f"Calls of a prompt, W = {width}")
-    axes.set(xlabel=look("linear").label, ylabel=look("packed").label)
+    axes.set(xlabel=look(BASELINE).label, ylabel=look(SUBJECT).label)
 
 
 def _frontier(group: Sequence[Candidate], simulation: Simulation) -> Sequence[Candidate]:

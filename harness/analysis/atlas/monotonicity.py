@@ -12,9 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.analysis.atlas.methods import method
 from harness.analysis.atlas.simulation import Simulated, Simulation
+from harness.analysis.style import SUBJECT
 from harness.analysis.table import Column, Table
 from harness.records.atlas import PromptAtlas
+from harness.records.metrics import BASELINE
 
 BIN = 16  # output positions of a bin
 
@@ -97,7 +100,7 @@ def turns(prompts: Sequence[PromptAtlas], width: int) -> Turns:
 
 def dominance(simulation: Simulation, width: int) -> Dominance:
     """Replays both schedules."""
-    packed, linear = simulation.one_call(width, lambda drafted: (0,)), simulation.linear(width)
+    packed, linear = (method(name, width).simulate(simulation) for name in (SUBJECT, BASELINE))
     packed_lengths, linear_lengths = _lengths(packed), _lengths(linear)
     ahead = [_is_ahead(one, other) for one, other in zip(packed_lengths, linear_lengths, strict=True)]
     return Dominance(packed.nfe, linear.nfe, np.array(ahead))

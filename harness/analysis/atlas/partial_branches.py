@@ -15,20 +15,23 @@ Sets are chosen on every second prompt and compared on the others, so that searc
 are the Packed and the Quadratic of any recorded width whose calls have no more rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.analysis.atlas.methods import ENDS, method
 from harness.analysis.atlas.simulation import Ints, Simulated, Simulation, tokens_per_nfe_ratio
 from harness.analysis.bootstrap import Estimate
+from harness.analysis.measures.layout_rows import NEMOTRON, cost
 from harness.analysis.study.grid import INTERVALS
 from harness.analysis.table import Column, Table
 
+PARTIAL = "branches"
 BUDGETS = (2, 3, 4, 6)
 ROWS = (16, 32, 64, 128, 256)  # a call at most, for the comparison
 
@@ -39,8 +42,8 @@ class Candidate:
 
     Attributes:
       rows: of its largest call.
-      label: of its branches.
-      replay: on any atlas.
+      label: of its branches, where it has a choice.
+      simulate: on any atlas.
     """
 
     family: str
@@ -50,35 +53,16 @@ class Candidate:
     simulate: Callable[[Simulation], Simulated]
 
 
-def packed(width: int) -> Candidate:
-    """Packed-SS."""
-    return Candidate(
-        "packed", width, 2 * (width + 1), "0", lambda simulation: simulation.one_call(width, lambda drafted: (0,))
-    )
-
-
-def quadratic(width: int) -> Candidate:
-    """Quadratic-SS."""
-    rows = (width + 1) * (width + 2)
-    return Candidate(
-        "quadratic",
-        width,
-        rows,
-        f"0 to {width}",
-        lambda simulation: simulation.one_call(width, lambda drafted: range(drafted + 1)),
-    )
+def rival(schedule: str, width: int) -> Candidate:
+    """Packed or Quadratic."""
+    return Candidate(schedule, width, _rows(schedule, width, {}), "", method(schedule, width).simulate)
 
 
 def fixed(family: str, width: int, branches: Sequence[int]) -> Candidate:
     """Partial branches, the same for every draft that is long enough."""
-    rows = (width + 1) * (1 + len(branches))
-    return Candidate(
-        family,
-        width,
-        rows,
-        "+".join(map(str, branches)),
-        lambda simulation: simulation.one_call(width, lambda drafted: [one for one in branches if one <= drafted]),
-    )
+    config = {"branches": branches}
+    rows, simulate = _rows(PARTIAL, width, config), method(PARTIAL, width, config).simulate
+    return Candidate(family, width, rows, "+".join(map(str, branches)), simulate)
 
 
 def confident(width: int, budget: int) -> Candidate:
@@ -212,7 +196,7 @@ def partial_table(simulation: Simulation) -> Table:
     """
     search_on, compare_on = halves(simulation)
     widths = simulation.atlas.widths
-    rivals = ([packed(width) for width in widths], [quadratic(width) for width in widths])
+    rivals = [[rival(name, width) for width in widths] for name in ENDS]
     sets = list(candidates(search_on))
     kinds = [[one for one in sets if (one.family == "confident") == is_confident] for is_confident in (False, True)]
     return Table(
@@ -229,6 +213,10 @@ def partial_table(simulation: Simulation) -> Table:
             simulation.atlas.label,
         ],
     )
+
+
+def _rows(schedule: str, width: int, config: Mapping[str, Any]) -> int:
+    return cost(NEMOTRON, schedule, width, config).rows_per_call
 
 
 def _best(group: Sequence[Candidate], limit: int, search_on: Simulation, compare_on: Simulation) -> Contestant | None:

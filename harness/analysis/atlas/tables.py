@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import pandas as pd
+
 from harness.analysis.atlas.cost_model import DEVICES, SIZES, CostModel, Device, fit, predicted
-from harness.analysis.atlas.methods import AUTOREGRESSIVE, Method, methods, paper_method
+from harness.analysis.atlas.methods import Method, method, methods
 from harness.analysis.atlas.simulation import Simulated, Simulation, tokens_per_nfe_ratio
 from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.grid import INTERVALS
-from harness.analysis.style import look
+from harness.analysis.style import SUBJECT, look, row_of
 from harness.analysis.table import Column, Table
 from harness.errors import UserError
 from harness.records.metrics import BASELINE
-from harness.records.record import Record
 
-SPECULATIVE = ("linear", "quadratic", "packed")
-PAIR = ("packed", BASELINE)
+PAIR = (SUBJECT, BASELINE)
 
 
 class Replayed(NamedTuple):
@@ -106,19 +106,17 @@ def _best_width(schedule: str) -> Column:
     return Column(f"{look(schedule).label} W", "", lambda one: one.best[schedule].width)
 
 
-# Of a `DevicePrediction`.
-ON_DEVICES = (
+# Of a `DevicePrediction`; what each schedule reaches stands between these.
+DEVICE = (
     Column("Device", "", lambda one: f"{one.device.name} (prediction)"),
     Column("Model", "", lambda one: one.size),
     Column("tau / delta", "rows", lambda one: one.cost.rows_a_call),
-    *map(_tokens_a_second, (AUTOREGRESSIVE, *SPECULATIVE)),
-    *map(_best_width, SPECULATIVE),
-    Column(
-        "Packed / Linear (prediction)",
-        "",
-        lambda one: one.best["packed"].throughput / one.best["linear"].throughput,
-        decimals=3,
-    ),
+)
+PACKED_OVER_LINEAR = Column(
+    "Packed / Linear",
+    "prediction",
+    lambda one: one.best[SUBJECT].throughput / one.best[BASELINE].throughput,
+    decimals=3,
 )
 
 
@@ -132,10 +130,7 @@ def simulation_table(simulation: Simulation, more: Sequence[Method], cost: CostM
         name="replay",
         title="Every schedule, replayed from the atlas",
         columns=[*REPLAYED, *(_predicted_columns(cost) if cost else ())],
-        items=[
-            Replayed(method, method.simulate(simulation), baselines.get(method.width))
-            for method in methods(simulation, more)
-        ],
+        items=[Replayed(one, one.simulate(simulation), baselines.get(one.width)) for one in methods(simulation, more)],
         notes=notes,
     )
 
@@ -155,16 +150,17 @@ def cost_label(cost: CostModel) -> str:
     return f"tau = {1000 * cost.tau_s:.4g} ms a call, delta = {1000 * cost.delta_s:.4g} ms a row{host}"
 
 
-def prediction_table(simulation: Simulation, records: Sequence[Record]) -> Table:
+def prediction_table(simulation: Simulation, records: pd.DataFrame) -> Table:
     """Predicted against measured Packed / Linear throughput, by models fitted to all widths and to all other widths.
 
     Args:
-      records: of real runs, Linear and Packed at several widths; other schedules have no part in it.
+      records: responses of real runs, as in `harness.records.frame`: Linear and Packed at several widths; other
+        schedules have no part in it.
 
     Raises:
       UserError: no width of the atlas was measured with both schedules.
     """
-    records = [record for record in records if record.schedule in PAIR]
+    records = records[records["schedule"].isin(PAIR)]
     measured = _throughputs(records)
     widths = [width for width in simulation.atlas.widths if all((schedule, width) in measured for schedule in PAIR)]
     if not widths:
@@ -175,14 +171,14 @@ def prediction_table(simulation: Simulation, records: Sequence[Record]) -> Table
     fitted = fit(records)
     predictions = []
     for width in widths:
-        packed, linear = (paper_method(schedule, width).simulate(simulation) for schedule in PAIR)
-        others = [record for record in records if record.width != width]
-        can_fit = len({(record.schedule, record.width) for record in others}) > 1
+        packed, linear = (method(schedule, width).simulate(simulation) for schedule in PAIR)
+        others = records[records["width"] != width]
+        can_fit = len(others.groupby(["schedule", "width"])) > 1
         by_costs = [
-            cost and cost.throughput("packed", packed) / cost.throughput(BASELINE, linear)
+            cost and cost.throughput(SUBJECT, packed) / cost.throughput(BASELINE, linear)
             for cost in (fitted, fit(others) if can_fit else None)
         ]
-        truth = measured["packed", width] / measured[BASELINE, width]
+        truth = measured[SUBJECT, width] / measured[BASELINE, width]
         predictions.append(Prediction(width, len(records) - len(others), truth, *by_costs))
     return Table(
         name="prediction",
@@ -195,11 +191,13 @@ def prediction_table(simulation: Simulation, records: Sequence[Record]) -> Table
 
 def device_table(simulation: Simulation) -> Table:
     """Predicted throughput on devices and at sizes that nobody here has, at each schedule's best recorded width."""
-    simulated = [(method, method.simulate(simulation)) for method in methods(simulation)]
+    simulated = [(one, one.simulate(simulation)) for one in methods(simulation)]
+    schedules = list(dict.fromkeys(one.schedule for one, _ in simulated))
+    drafting = [name for name in schedules if row_of(name).drafts]
     return Table(
         name="devices",
         title="Predicted throughput by device and size",
-        columns=ON_DEVICES,
+        columns=[*DEVICE, *map(_tokens_a_second, schedules), *map(_best_width, drafting), PACKED_OVER_LINEAR],
         items=[
             DevicePrediction(device, size, cost, _best(cost, simulated))
             for device in DEVICES
@@ -215,18 +213,13 @@ def device_table(simulation: Simulation) -> Table:
 
 
 def _best(cost: CostModel, simulated: Sequence[tuple[Method, Simulated]]) -> Mapping[str, Best]:
-    return {
-        name: max(
-            Best(cost.throughput(name, one), method.width) for method, one in simulated if method.schedule == name
-        )
-        for name in (AUTOREGRESSIVE, *SPECULATIVE)
-    }
+    best: dict[str, Best] = {}
+    for shown, one in simulated:
+        reached = Best(cost.throughput(shown.schedule, one), shown.width)
+        best[shown.schedule] = max(reached, best.get(shown.schedule, reached))
+    return best
 
 
-def _throughputs(records: Sequence[Record]) -> Mapping[tuple[str, int], float]:
-    totals: dict[tuple[str, int], list[float]] = {}
-    for record in records:
-        one = totals.setdefault((record.schedule, record.width), [0.0, 0.0])
-        one[0] += record.tokens
-        one[1] += record.wall_s
-    return {key: tokens / wall_s for key, (tokens, wall_s) in totals.items() if wall_s}
+def _throughputs(records: pd.DataFrame) -> Mapping[tuple[str, int], float]:
+    totals = records.groupby(["schedule", "width"])[["tokens", "wall_s"]].sum()
+    return (totals["tokens"] / totals["wall_s"])[totals["wall_s"] > 0].to_dict()

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.atlas.cost_model import CostModel
-from harness.analysis.atlas.partial_branches import fixed, packed, quadratic
+from harness.analysis.atlas.methods import method, simulated
 from harness.analysis.atlas.simulation import Simulated, Simulation
+from harness.analysis.style import row_of
 from harness.records.atlas import KINDS, Atlas, PromptAtlas, Proposed
 
-ORDER = ("autoregressive", "linear", "quadratic", "packed", "branches")
 WIDTHS = (1, 3, 7, 15, 31)
 PROMPTS, LENGTH = 10, 100
 # Of n proposals in a row being right: chance ** (n (n + 1) / 2). These chances space the accepted tokens evenly.
@@ -30,11 +30,13 @@ class Map:
     Attributes:
       ratios: tau / delta, float64 [x].
       accepted: tokens an iteration of Linear at `width`, float64 [y], ascending.
-      throughput: tokens by units of delta, float64 [y, schedules, x]; schedules as in `ORDER`.
+      schedules: all that can be simulated, in the order in which they are shown.
+      throughput: tokens by units of delta, float64 [y, schedules, x].
     """
 
     ratios: NDArray[np.float64]
     accepted: NDArray[np.float64]
+    schedules: Sequence[str]
     throughput: NDArray[np.float64]
     widths: Sequence[int]
     width: int
@@ -42,14 +44,14 @@ class Map:
 
 def winners(seed: int = 0) -> Map:
     """The map; the same for the same seed."""
-    accepted, best = [], []
+    schedules, accepted, best = simulated(), [], []
     for number, chance in enumerate(CHANCES):
         simulation = Simulation(made_up(chance, np.random.default_rng([seed, number])))
         linear = simulation.linear(WIDTHS[-1])
         accepted.append(linear.tokens.sum() / linear.iterations.sum())
-        best.append([_throughputs(_simulated(simulation, name)) for name in ORDER])
+        best.append([_throughputs(_simulated(simulation, name)) for name in schedules])
     order = np.argsort(accepted, kind="stable")
-    return Map(RATIOS, np.array(accepted)[order], np.array(best)[order], WIDTHS, WIDTHS[-1])
+    return Map(RATIOS, np.array(accepted)[order], schedules, np.array(best)[order], WIDTHS, WIDTHS[-1])
 
 
 def made_up(chance: float, rng: np.random.Generator) -> Atlas:
@@ -79,12 +81,8 @@ def _made_up_prompt(reach: NDArray[np.int64], prompt_id: str) -> PromptAtlas:
 
 def _simulated(simulation: Simulation, schedule: str) -> Sequence[Simulated]:
     """At every width."""
-    if schedule == "autoregressive":
-        return [simulation.autoregressive()]
-    if schedule == "linear":
-        return [simulation.linear(width) for width in WIDTHS]
-    makes = {"packed": packed, "quadratic": quadratic, "branches": lambda w: fixed("even", w, [0, (w + 1) // 2])}
-    return [makes[schedule](width).simulate(simulation) for width in WIDTHS]
+    widths = WIDTHS if row_of(schedule).drafts else [0]
+    return [method(schedule, width).simulate(simulation) for width in widths]
 
 
 def _throughputs(simulates: Sequence[Simulated]) -> NDArray[np.float64]:

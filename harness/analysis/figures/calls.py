@@ -1,7 +1,6 @@
 """Figure 1: the calls of one iteration of each schedule, with prediction and row counts."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,69 +8,44 @@ from matplotlib.patches import FancyBboxPatch
 
 from harness.analysis import canvas
 from harness.analysis.measures.iterations import recorded
-from harness.analysis.measures.layout_rows import CALLS, NEMOTRON, cost
+from harness.analysis.measures.layout_rows import NEMOTRON, cost
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import WINDOWED, Study
-from harness.analysis.style import DASH, look, model_label, task_label
+from harness.analysis.style import DASH, SCHEDULES, ScheduleRow, look, model_label, task_label
 
-# Section 4.1: the widths of the paper's main cells, shown where nothing was measured.
-PAPER_WIDTHS = {"linear": 31, "quadratic": 7, "packed": 31}
-
-
-class Schematic(NamedTuple):
-    """What a schedule's calls do.
-
-    Attributes:
-      calls: the regions of each call.
-      predictions: drafter and verifier predictions of an iteration (figure 1), unused ones included.
-      layout: rows of an iteration in the Nemotron layout (table 2).
-    """
-
-    calls: Sequence[Sequence[str]]
-    predictions: str
-    layout: str
-
-
-SCHEMATICS = {
-    "linear": Schematic((("verify the draft:\nsome tokens stand",), ("draft after the\nnew tokens",)), "2W + 1", "2B"),
-    "quadratic": Schematic(
-        (("verify the draft", "draft as if 0 stand", "draft as if 1 stands", "draft as if W stand"),),
-        "(W + 1)²",
-        "B(B + 1)",
-    ),
-    "packed": Schematic((("verify the draft", "draft after the\nold prefix"),), "≤ 2W", "2B"),
-}
-_HEIGHTS = {"linear": 1.0, "quadratic": 1.95, "packed": 1.25}
 _LEFT, _CALL, _GAP = 1.55, 1.75, 0.3
+_SPACE = 0.3  # below each schedule
+_INCHES = 0.647  # a unit of height, captions included
 _COLUMNS = (5.75, 6.85, 8.3)
 
 
 def calls_figure(study: Study) -> Figure:
     """The schematic; measured calls and rows are those of the greedy cell with most prompts, if there is one."""
     cell = _measured_cell(study)
-    drawn = canvas.figure(3.3)
+    rows = {schedule: row for schedule, row in SCHEDULES.items() if row.schematic}
+    total = sum(row.schematic.height + _SPACE for row in rows.values())
+    drawn = canvas.figure(round(_INCHES * total, 2))
     axes = drawn.subplots()
     axes.axis("off")
     axes.set_xlim(0, 9.4)
-    total = sum(_HEIGHTS.values()) + 0.3 * len(_HEIGHTS)
     axes.set_ylim(total + 0.05, -0.75)
     first, second = _LEFT + _CALL / 2, _LEFT + _CALL + _GAP + _CALL / 2
     for x, text in zip((first, second, *_COLUMNS), _headings(cell), strict=True):
         axes.text(x, -0.4, text, ha="center", va="center", fontsize=7.5, color="#404040")
     y = 0.0
-    for schedule, schematic in SCHEMATICS.items():
-        height = _HEIGHTS[schedule]
-        axes.text(0.0, y + height / 2, look(schedule).label, va="center", fontweight="bold")
+    for schedule, row in rows.items():
+        schematic, height = row.schematic, row.schematic.height
+        axes.text(0.0, y + height / 2, row.look.label, va="center", fontweight="bold")
         for index, regions in enumerate(schematic.calls):
             _call(axes, _LEFT + index * (_CALL + _GAP), y, height, regions, schedule)
         if len(schematic.calls) == 2:
             arrow = {"arrowstyle": "-|>", "linewidth": 0.9, "color": "black", "shrinkA": 0, "shrinkB": 0}
             ends = (_LEFT + _CALL + _GAP - 0.03, y + height / 2), (_LEFT + _CALL + 0.03, y + height / 2)
             axes.annotate("", *ends, arrowprops=arrow)
-        for x, text in zip(_COLUMNS, _counts(schedule, schematic, cell), strict=True):
+        for x, text in zip(_COLUMNS, _counts(schedule, row, cell), strict=True):
             axes.text(x, y + height / 2, text, ha="center", va="center", linespacing=1.35)
-        y += height + 0.3
+        y += height + _SPACE
     canvas.footnotes(drawn, *_notes(cell))
     return drawn
 
@@ -113,32 +87,34 @@ def _rgb(colour: str) -> tuple[float, ...]:
     return tuple(int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5))
 
 
-def _counts(schedule: str, schematic: Schematic, cell: PairedCell | None) -> Sequence[str]:
+def _counts(schedule: str, row: ScheduleRow, cell: PairedCell | None) -> Sequence[str]:
+    predictions = row.schematic.predictions
     method = cell.method(schedule) if cell else None
-    width = method.width if method else PAPER_WIDTHS[schedule]
+    width = method.width if method else row.schematic.width
     family = cell.family if method else NEMOTRON
-    by_layout = cost(family, schedule, width, {})
-    formula = f"{schematic.layout} = " if family == NEMOTRON else "at most "
+    by_layout = cost(family, schedule, width, cell.measured[method].config if method else {})
+    formula = f"{row.forms.nemotron} = " if family == NEMOTRON and row.forms else "at most "
     layout = f"{formula}{by_layout.rows}\nW = {width}" if by_layout else DASH
     if not method:
-        return schematic.predictions, layout, DASH
+        return predictions, layout, DASH
     measured = recorded(cell, method)
     if measured is None:
-        return schematic.predictions, layout, DASH
+        return predictions, layout, DASH
     return (
-        schematic.predictions,
+        predictions,
         layout,
         f"{measured.calls:.2f} calls, {measured.rows:.1f} rows\n{measured.tokens:.2f} tokens",
     )
 
 
 def _measured_cell(study: Study) -> PairedCell | None:
-    """The one with most of the three schedules, then with most prompts."""
+    """The one with most of the schedules that are drawn, then with most prompts."""
+    names = [schedule for schedule, row in SCHEDULES.items() if row.schematic]
     candidates = [s for s in study.cells(0.0) if s.family != WINDOWED] or list(study.cells(0.0))
-    with_any = [s for s in candidates if any(s.method(schedule) for schedule in CALLS if schedule in SCHEMATICS)]
+    with_any = [s for s in candidates if any(s.method(name) for name in names)]
     return max(
         with_any,
-        key=lambda s: (sum(s.method(name) is not None for name in SCHEMATICS), len(s.prompt_ids)),
+        key=lambda s: (sum(s.method(name) is not None for name in names), len(s.prompt_ids)),
         default=None,
     )
 

@@ -13,11 +13,10 @@ from harness.analysis import canvas
 from harness.analysis.study.grid import NotMeasured
 from harness.analysis.study.runs import Facts
 from harness.analysis.study.study import WINDOWED, Study
-from harness.analysis.style import look, model_label, task_label
+from harness.analysis.style import SUBJECT, look, model_label, task_label
 from harness.errors import UserError
 from harness.records.trace import FILE, Proposal, Trace, TracedIteration, read_traces
 
-SCHEDULE = "packed"
 MAX_OFFSETS = 9
 PREFIX = 2
 PIECE = 9  # characters shown of a token
@@ -73,7 +72,7 @@ def iteration_figure(study: Study) -> Figure:
     drawn.legend(handles=keys, loc="outside upper center", ncols=3, frameon=False)
     canvas.footnotes(
         drawn,
-        f"One greedy iteration of {look(SCHEDULE).label} (W = {trace.width}). Columns are output positions after the "
+        f"One greedy iteration of {look(SUBJECT).label} (W = {trace.width}). Columns are output positions after the "
         f"verified prefix. One call gives both middle rows. {iteration.accepted} tokens are emitted.",
         f"{model_label(trace.model)} on {task_label(trace.task)}, prompt {trace.prompt_id}, iteration {number} of "
         f"{len(trace.iterations)} · device {facts.device} · dtype {facts.dtype} · code {facts.code} · n = 1 response",
@@ -92,12 +91,12 @@ def _find(study: Study) -> tuple[Trace, Facts]:
         for trace in traces:
             if _is_shown(trace) and run.family != WINDOWED:
                 return trace, run.facts[0]
-    missing = f"no run folder holds a {FILE} of greedy {look(SCHEDULE).label}; python -m harness replay writes it"
+    missing = f"no run folder holds a {FILE} of greedy {look(SUBJECT).label}; python -m harness replay writes it"
     raise NotMeasured(" ".join([missing, *problems]))
 
 
 def _is_shown(trace: Trace) -> bool:
-    is_greedy_packed = trace.schedule == SCHEDULE and trace.temperature == 0
+    is_greedy_packed = trace.schedule == SUBJECT and trace.temperature == 0
     return is_greedy_packed and any(iteration.draft and iteration.selected for iteration in trace.iterations)
 
 

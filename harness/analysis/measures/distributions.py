@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.measures.layout_rows import CALLS
 from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
+from harness.analysis.style import row_of
 
 PERCENTILES = (5, 25, 50, 75, 95, 99)
 POSITION_BINS = 16
@@ -45,7 +45,7 @@ def rate_over_output(cell: PairedCell, method: Method) -> tuple[NDArray[np.float
     longest = int(records["tokens"].max())
     edges = np.linspace(0, longest, min(POSITION_BINS, longest) + 1)
     tokens, seconds = np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
-    calls = CALLS.get(method.schedule, 1)
+    calls = row_of(method.schedule).calls or 1
     for accepted, nfe, wall_s in zip(records["accepted"], records["nfe"], records["wall_s"], strict=True):
         per_token = np.repeat(*_seconds_per_token(accepted, nfe, wall_s, calls))
         bins = np.searchsorted(edges, np.arange(len(per_token)) + 0.5) - 1

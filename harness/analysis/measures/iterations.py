@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.measures.layout_rows import CALLS, start
+from harness.analysis.measures.layout_rows import start
 from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
+from harness.analysis.style import row_of
 
 
 class Recorded(NamedTuple):
@@ -60,5 +61,5 @@ def model_ms_per_iteration(cell: PairedCell | None, method: Method) -> float | N
     taken to last as long as any other of the response.
     """
     per_nfe = cell.value("model_per_nfe_s", method) if cell else None
-    calls = CALLS.get(method.schedule)
+    calls = row_of(method.schedule).calls
     return None if per_nfe is None or calls is None else 1000 * per_nfe * calls

@@ -1,17 +1,17 @@
-"""What an iteration costs by construction: calls and rows of each schedule, from the layouts (table 2, D.1, D.2).
+"""What an iteration costs by construction: the rows of its calls in each family's layout (table 2, D.1, D.2).
 
-Formulas only; what was measured stands beside them in the tables. None where no formula is known: a schedule or
-family that is not the paper's.
+The calls of an iteration stand in the schedule's row (`harness.analysis.style`). Formulas only; what was measured
+stands beside them in the tables. None where no formula is known: a schedule without a row, or a family that is not the
+paper's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from harness.analysis.style import CallShape, row_of
 
 NEMOTRON = "nemotron"
 SETDLM = "setdlm"
-
-_ONE_CALL = ("packed", "quadratic", "branches")
-CALLS = {"autoregressive": 1, "linear": 2, "packed": 1, "quadratic": 1, "branches": 1, "native": 1}
 
 
 class Cost(NamedTuple):
@@ -52,13 +52,13 @@ class Start(NamedTuple):
 def start(family: str, schedule: str, width: int, is_greedy: bool) -> Start:
     """What stands before the first regular iteration.
 
-    Of schedules and families that are not the paper's, nothing but the prompt's call is known.
+    Of schedules without a row and families that are not the paper's, nothing but the prompt's call is known.
     """
     if family == SETDLM:
         # The prompt is cached by a call that predicts nothing; the first iteration has the next calls.
         return Start(calls=1, iterations=0)
     block = width + 1
-    if family != NEMOTRON or schedule not in _ONE_CALL:
+    if family != NEMOTRON or row_of(schedule).branches is None:
         return Start(calls=1, iterations=1)
     # W + 1 masks in the prompt's call; above temperature 0 the last token and W masks in a call of their own.
     return Start(calls=1 if is_greedy else 2, iterations=1, rows=block, selected=block, updates_prompt=is_greedy)
@@ -70,28 +70,46 @@ def cost(family: str, schedule: str, width: int, config: Mapping[str, Any]) -> C
     Args:
       config: of the schedule; partial branches name their branches there.
     """
-    if schedule == "autoregressive":
+    row = row_of(schedule)
+    if not row.iteration or not row.has_formula:
+        return None
+    if not row.drafts:
+        # The last token alone, in any layout.
         return Cost(1, 1, 0, 0)
     if family == NEMOTRON:
-        return _nemotron(schedule, width + 1, config.get("branches") or [0])
-    if family == SETDLM:
-        return _setdlm(schedule, width)
-    return None
+        calls = [_nemotron(call, width, config) for call in row.iteration]
+    elif family == SETDLM:
+        calls = [_setdlm(call, width, config, number == 0) for number, call in enumerate(row.iteration)]
+    else:
+        return None
+    return Cost(
+        rows=sum(call.rows for call in calls),
+        rows_per_call=max(call.rows for call in calls),
+        selected=sum(call.selected for call in calls),
+        updated=sum(call.rows for call in calls if call.selected),
+    )
 
 
-def _nemotron(schedule: str, block: int, branches: Sequence[int]) -> Cost | None:
+class _Rows(NamedTuple):
+    """Of one call: all, and those that a proposal-only adapter changes."""
+
+    rows: int
+    selected: int
+
+
+def _nemotron(call: CallShape, width: int, config: Mapping[str, Any]) -> _Rows:
     # The rows of D.1: a verifier region of one block, and one block of proposal rows for each branch.
-    if schedule == "linear":
-        return Cost(2 * block, block, block, block)
-    proposals = {"packed": block, "quadratic": block * block, "branches": block * len(branches)}.get(schedule)
-    return None if proposals is None else Cost(block + proposals, block + proposals, proposals, block + proposals)
+    block = width + 1
+    proposals = block * _branches(call, config, outcomes=width)
+    return _Rows(call.verifies * block + proposals, proposals)
 
 
-def _setdlm(schedule: str, window: int) -> Cost | None:
-    # The rows of D.2 with u = W unresolved positions and the one token that was accepted but not yet cached.
-    linear, quadratic = 1 + 3 * window, 1 + 2 * window + window**2
-    return {
-        "linear": Cost(linear, max(1 + window, 2 * window), 1 + window, 1 + window),
-        "packed": Cost(linear, linear, window, linear),
-        "quadratic": Cost(quadratic, quadratic, window**2, quadratic),
-    }.get(schedule)
+def _setdlm(call: CallShape, window: int, config: Mapping[str, Any], is_first: bool) -> _Rows:
+    # The rows of D.2 with u = W unresolved positions, one of which every verification resolves. The iteration's first
+    # call has the one token that was accepted but not yet cached, and drafts from it where it does nothing else.
+    proposals = window * _branches(call, config, outcomes=window - 1)
+    return _Rows(is_first + call.verifies * 2 * window + proposals, proposals + (is_first and not call.verifies))
+
+
+def _branches(call: CallShape, config: Mapping[str, Any], outcomes: int) -> int:
+    return len(call.branches(config, outcomes)) if call.branches else 0

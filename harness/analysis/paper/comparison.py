@@ -17,7 +17,7 @@ from harness.analysis.study.grid import INTERVALS, NotMeasured, cell_label
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import Study
-from harness.analysis.style import LOOKS, MODELS, ORDERS, look, model_label
+from harness.analysis.style import MODELS, ORDERS, SCHEDULES, look, model_label
 from harness.analysis.table import Column, Table
 from harness.errors import UserError
 
@@ -201,7 +201,7 @@ def _direction(published: Published, value: Estimate) -> str:
 
 def _statement(published: Published) -> str:
     """What is stated; statements that name no schedule are about the method against the baseline."""
-    named = any(style.label in published.says for style in LOOKS.values())
+    named = any(row.look.label in published.says for row in SCHEDULES.values())
     if published.quantity in RELATIVE and not named:
         return f"{look(published.method).label}: {published.says}"
     about = published.quantity in RELATIVE and look(published.method).label not in published.says

@@ -15,12 +15,13 @@ from harness.analysis.paper.published import Published
 from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.study import Study
+from harness.analysis.style import RIVALS, SUBJECT
 from harness.records.metrics import BASELINE
 
 Value = Statistic | float | None
 
-# The three schedules whose outputs and labels F.6 compares.
-COMPARED = ("linear", "quadratic", "packed")
+# The schedules whose outputs and labels F.6 compares.
+COMPARED = (*RIVALS, SUBJECT)
 # What tells one schedule from another: these have a direction even where the model is not the published one.
 RELATIVE = {"gain": 0.0, "difference": 0.0, "order_gain": 0.0, "ratio": 1.0, "share_model": 1.0, "share_total": 1.0,
             "share_non_model_ratio": 1.0}  # fmt: skip

@@ -6,13 +6,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from harness.analysis.measures.iterations import Recorded, model_ms_per_iteration, recorded
-from harness.analysis.measures.layout_rows import CALLS, Cost, cost
+from harness.analysis.measures.layout_rows import SETDLM, Cost, cost
 from harness.analysis.study.cells import Method
 from harness.analysis.study.grid import NotMeasured, methods_in_order
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import Study
-from harness.analysis.style import look
+from harness.analysis.style import SCHEDULES, ScheduleRow, look, row_of
 from harness.analysis.table import Column, Table
 from harness.analysis.tables.columns import (
     ACCURACY,
@@ -31,23 +31,16 @@ from harness.analysis.tables.columns import (
     measured,
 )
 
-_GENERAL = {
-    "linear": ("2B", "p + 3u"),
-    "quadratic": ("B(B + 1)", "p + 2u + u²"),
-    "packed": ("2B", "p + 3u"),
-}
-
 
 class FormulaLine(NamedTuple):
-    """A schedule's rows in words, in blocks and in windows."""
+    """A schedule whose row says what an iteration costs in general."""
 
     schedule: str
-    nemotron: str
-    setdlm: str
+    row: ScheduleRow
 
     def setdlm_rows(self, window: int) -> int:
         """Rows of SetDLM's iteration in a full window."""
-        return cost("setdlm", self.schedule, window, {}).rows
+        return cost(SETDLM, self.schedule, window, {}).rows
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,7 @@ class IterationLine(MethodLine):
     @property
     def calls(self) -> int | None:
         """Of an iteration, by construction; None where the schedule is not the paper's."""
-        return CALLS.get(self.schedule)
+        return row_of(self.schedule).calls
 
     @cached_property
     def formula(self) -> Cost | None:
@@ -78,12 +71,12 @@ class IterationLine(MethodLine):
 
 # Of a `FormulaLine`.
 FORMULAS = (
-    Column("Method", "", lambda line: look(line.schedule).label),
-    Column("NFE/iteration", "", lambda line: CALLS[line.schedule]),
-    Column("Nemotron rows", "", lambda line: line.nemotron),
+    Column("Method", "", lambda line: line.row.look.label),
+    Column("NFE/iteration", "", lambda line: line.row.calls),
+    Column("Nemotron rows", "", lambda line: line.row.forms.nemotron),
     Column("SetDLM rows, W = 8", "", lambda line: line.setdlm_rows(8)),
     Column("SetDLM rows, W = 16", "", lambda line: line.setdlm_rows(16)),
-    Column("SetDLM rows", "", lambda line: line.setdlm),
+    Column("SetDLM rows", "", lambda line: line.row.forms.setdlm),
 )
 # Of an `IterationLine`.
 ITERATIONS = (
@@ -136,7 +129,7 @@ def table2(study: Study) -> Table:
         name="table02",
         title="Table 2: execution cost of an iteration with cached prompt",
         columns=FORMULAS,
-        items=[FormulaLine(schedule, *rows) for schedule, rows in _GENERAL.items()],
+        items=[FormulaLine(schedule, row) for schedule, row in SCHEDULES.items() if row.forms],
         notes=[
             "Rows evaluated in an iteration, padding included, all calls together. B = W + 1; u unresolved positions "
             "in the window, p = 1 where an accepted token is not cached yet. By formula; table02_measured has what "

@@ -9,12 +9,9 @@ from harness.analysis.study.grid import INTERVALS, NotMeasured, grid
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import WINDOWED, Study
-from harness.analysis.style import look
+from harness.analysis.style import RIVALS, SUBJECT, look
 from harness.analysis.table import Column, Table
 from harness.analysis.tables.columns import MODEL, ORDER, PROMPTS, TASK, TEMPERATURE, WINDOW, Line
-
-SUBJECT = "packed"
-BASELINES = ("linear", "quadratic")
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ EFFICIENCY = (
     _ratio("Time/NFE ratio", "time_per_nfe_s"),
 )
 # Table 11's, of a `Line`.
-ACCURACIES = (TEMPERATURE, MODEL, TASK, *map(_accuracy, BASELINES))
+ACCURACIES = (TEMPERATURE, MODEL, TASK, *map(_accuracy, RIVALS))
 _EXPLAINED = (
     f"Wall differences are {look(SUBJECT).label} minus baseline, mean per response; ratios are {look(SUBJECT).label} / "
     f"baseline. Brackets: {INTERVALS}."
@@ -118,7 +115,7 @@ def _comparisons(study: Study, name: str, temperature: float) -> Table:
 
 
 def _pairs(cells: Iterable[PairedCell]) -> Sequence[PairLine]:
-    return [PairLine(place, baseline) for place in grid(cells) for baseline in BASELINES]
+    return [PairLine(place, baseline) for place in grid(cells) for baseline in RIVALS]
 
 
 def _difference(cell: PairedCell | None, metric: str, baseline: str, factor: float) -> Estimate | None:
@@ -129,12 +126,12 @@ def _difference(cell: PairedCell | None, metric: str, baseline: str, factor: flo
 def _is_compared(cell: PairedCell) -> bool:
     """Whether the cell has the subject and something to compare it with, on prompts enough."""
     schedules = {method.schedule for method in cell.methods}
-    return cell.is_paired and SUBJECT in schedules and bool(schedules & set(BASELINES))
+    return cell.is_paired and SUBJECT in schedules and bool(schedules & set(RIVALS))
 
 
 def _need(cells: Sequence[PairedCell], where: str) -> None:
     if not cells:
         raise NotMeasured(
-            f"no records of {look(SUBJECT).label} and {' or '.join(look(name).label for name in BASELINES)} "
+            f"no records of {look(SUBJECT).label} and {' or '.join(look(name).label for name in RIVALS)} "
             f"on two common prompts: {where}"
         )

@@ -14,7 +14,7 @@ Responses of several widths, interleaved, make the best fit: python -m harness r
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,16 @@ from tqdm import tqdm
 
 from harness.analysis.atlas.catalogue import Inputs, atlas_products, make
 from harness.analysis.atlas.cost_model import CostModel, fit
-from harness.analysis.atlas.methods import Method, paper_method
+from harness.analysis.atlas.methods import Method, simulated
 from harness.analysis.atlas.simulation import Simulation
 from harness.analysis.study.runs import find_runs
+from harness.analysis.style import row_of
 from harness.cli.arguments import Overrides, Takes, Words
 from harness.cli.keys import Number, PathKey
-from harness.config.compose import compose
+from harness.config.compose import compose, name_of_class
 from harness.errors import UserError
 from harness.records.atlas import read_atlas
-from harness.records.frame import answered
-from harness.records.record import Record
+from harness.records.frame import answered, as_frame
 from harness.running.build import build_schedules
 from schedules.linear import Linear
 from schedules.one_call import OneCall
@@ -46,8 +46,6 @@ TAKES = Takes(
     (COSTS, TAU_MS, DELTA_MS, OUT),
     overrides=Overrides(only=("schedule", "schedule.*", "schedules.*")),
 )
-# A run that has a schedule at several widths gives it several names.
-CLASSES = {"schedules.Linear": "linear", "schedules.Packed": "packed", "schedules.Quadratic": "quadratic"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     simulation = Simulation(read_atlas(folder))
     if len(simulation.atlas.prompts) < 4:
         raise UserError(f"explore {folder}: {len(simulation.atlas.prompts)} prompts; need at least 4 for intervals.")
-    records = _records(given["costs"], simulation) if given["costs"] else []
+    records = _records(given["costs"], simulation) if given["costs"] else None
     cost = _cost(given["tau_ms"], given["delta_ms"], records)
     inputs = Inputs(simulation, own_methods(given.overrides, simulation.atlas.widths), cost, records)
     with tqdm(total=len(atlas_products(inputs)), file=sys.stderr, dynamic_ncols=True) as bar:
@@ -74,19 +72,19 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _cost(tau_ms: float | None, delta_ms: float | None, records: Sequence[Record]) -> CostModel | None:
+def _cost(tau_ms: float | None, delta_ms: float | None, records: pd.DataFrame | None) -> CostModel | None:
     given = {"tau_ms": tau_ms, "delta_ms": delta_ms}
     shown = [f"{key}={value:g}" for key, value in given.items() if value is not None]
     if not shown:
-        return fit(records) if records else None
-    if len(shown) == 1 or records:
+        return None if records is None else fit(records)
+    if len(shown) == 1 or records is not None:
         raise UserError(f"{shown[0]}: give tau_ms and delta_ms, or costs=RUNS.")
     if tau_ms == delta_ms == 0:
         raise UserError(f"{' '.join(shown)}: need milliseconds, not both 0.")
     return CostModel(tau_ms / 1000, delta_ms / 1000, {})
 
 
-def _records(path: Path, simulation: Simulation) -> Sequence[Record]:
+def _records(path: Path, simulation: Simulation) -> pd.DataFrame:
     """Greedy responses of the atlas' model and task, each under its schedule's own name, whatever the run called it.
 
     Raises:
@@ -98,13 +96,19 @@ def _records(path: Path, simulation: Simulation) -> Sequence[Record]:
     atlas = simulation.atlas
     frames = []
     for run in found.runs:
-        names = {name: CLASSES.get(config.get("_target_"), name) for name, config in run.schedules.items()}
+        names = {name: _own_name(name, config) for name, config in run.schedules.items()}
         responses = answered(run.records).query("model == @atlas.model and task == @atlas.task and temperature == 0")
         frames.append(responses.assign(schedule=responses["schedule"].map(names)))
-    records = pd.concat(frames) if frames else []
-    if not len(records):
+    records = pd.concat([as_frame([]), *frames], ignore_index=True)
+    if records.empty:
         raise UserError(f"costs={path}: no greedy responses of {atlas.model} on {atlas.task} there. Run some first.")
-    return list(records.itertuples(index=False))
+    return records
+
+
+def _own_name(given: str, config: Mapping[str, Any]) -> str:
+    """The schedule's row, where its width says all: a run that has it at several widths gives it several names."""
+    name = name_of_class(config.get("_target_", ""))
+    return name if name in simulated() and row_of(name).example is None else given
 
 
 def own_methods(overrides: Sequence[str], widths: Sequence[int]) -> Sequence[Method]:
@@ -131,7 +135,7 @@ def own_methods(overrides: Sequence[str], widths: Sequence[int]) -> Sequence[Met
 
 def _method(name: str, schedule: Any) -> Method:
     if isinstance(schedule, Linear):
-        return paper_method("linear", schedule.width)._replace(schedule=name)
+        return Method(name, schedule.width, lambda simulation: simulation.linear(schedule.width))
     if isinstance(schedule, OneCall) and type(schedule).decode is OneCall.decode:
         return Method(name, schedule.width, lambda simulation: simulation.one_call(schedule.width, schedule.branches))
     raise UserError(

@@ -4,6 +4,7 @@ import pytest
 
 from harness.analysis.atlas.confirmation import confirmation_table
 from harness.errors import UserError
+from harness.records.frame import as_frame
 from tests.builders.synthetic_runs import record
 
 
@@ -16,7 +17,7 @@ def made(schedule: str, width: int, wall_s: float, prompts: int = 4) -> list:
 
 def test_rivals_are_the_fastest_widths_and_shared_prompts_alone_count():
     records = [*made("packed", 7, 2.0), *made("packed", 15, 1.0), *made("mine", 7, 0.8, prompts=3)]
-    table = confirmation_table(records)
+    table = confirmation_table(as_frame(records))
     assert [column.name for column in table.columns[6:]] == ["Tokens/s / Packed-SS W = 15", "Tokens/s / Quadratic-SS"]
     frame = table.frame
     assert frame["Responses"].tolist() == [3, 3, 3]
@@ -31,4 +32,4 @@ def test_rivals_are_the_fastest_widths_and_shared_prompts_alone_count():
 def test_methods_without_a_common_prompt_are_not_compared():
     other = [record(schedule="linear", width=7, prompt_id="elsewhere")]
     with pytest.raises(UserError, match="0 prompts were answered by every method"):
-        confirmation_table([*made("packed", 7, 1.0), *other])
+        confirmation_table(as_frame([*made("packed", 7, 1.0), *other]))

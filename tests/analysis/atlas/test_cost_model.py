@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from harness.analysis.atlas.cost_model import DEVICES, CostModel, fit, predicted
-from harness.analysis.atlas.methods import paper_method
+from harness.analysis.atlas.methods import method
 from harness.analysis.atlas.simulation import Simulation
 from harness.analysis.atlas.tables import device_table, prediction_table, simulation_table
 from harness.errors import UserError
+from harness.records.frame import as_frame
 from tests.builders.atlases import made_atlas, threshold_prompt
 from tests.builders.synthetic_runs import record
 
@@ -30,12 +32,12 @@ def simulation() -> Simulation:
     return Simulation(made_atlas(*prompts))
 
 
-def records(simulation: Simulation, cost: CostModel = TRUTH, widths=WIDTHS) -> list:
+def records(simulation: Simulation, cost: CostModel = TRUTH, widths=WIDTHS) -> pd.DataFrame:
     """Responses that take exactly what `cost` says."""
     found = []
     for width in widths:
         for schedule in ("linear", "packed"):
-            one = paper_method(schedule, width).simulate(simulation)
+            one = method(schedule, width).simulate(simulation)
             for prompt, accepted in enumerate(one.accepted):
                 nfe, rows, tokens = int(one.nfe[prompt]), int(one.rows[prompt]), int(one.tokens[prompt])
                 model_s = cost.tau_s * nfe + cost.delta_s * rows
@@ -43,7 +45,7 @@ def records(simulation: Simulation, cost: CostModel = TRUTH, widths=WIDTHS) -> l
                 counts = {"nfe": nfe, "rows": rows, "tokens": tokens, "accepted": accepted}
                 times = {"model_s": model_s, "wall_s": wall_s}
                 found.append(record(schedule=schedule, width=width, prompt_id=f"p{prompt}", **counts, **times))
-    return found
+    return as_frame(found)
 
 
 def test_the_costs_that_made_the_times_are_found_again(simulation):
@@ -56,15 +58,15 @@ def test_the_costs_that_made_the_times_are_found_again(simulation):
 @pytest.mark.parametrize("cost", [replace(TRUTH, tau_s=0.0), replace(TRUTH, delta_s=0.0)])
 def test_costs_are_never_negative(simulation, cost):
     rng = np.random.default_rng(1)
-    noisy = [replace(one, model_s=one.model_s * rng.uniform(0.8, 1.2)) for one in records(simulation, cost)]
-    found = fit(noisy)
+    exact = records(simulation, cost)
+    found = fit(exact.assign(model_s=exact["model_s"] * rng.uniform(0.8, 1.2, len(exact))))
     assert found.tau_s >= 0
     assert found.delta_s >= 0
 
 
 def test_one_schedule_at_one_width_tells_no_costs(simulation):
     with pytest.raises(UserError, match="need at least 2 of these"):
-        fit([one for one in records(simulation, widths=[2]) if one.schedule == "linear"])
+        fit(records(simulation, widths=[2]).query("schedule == 'linear'"))
 
 
 def test_a_width_is_predicted_from_all_and_from_the_others(simulation):
@@ -83,11 +85,11 @@ def test_one_width_alone_cannot_be_predicted_from_others(simulation):
 
 def test_widths_that_one_schedule_lacks_are_left_out(simulation):
     with pytest.raises(UserError, match="no width of the atlas has records of both"):
-        prediction_table(simulation, [one for one in records(simulation) if one.schedule == "packed"])
+        prediction_table(simulation, records(simulation).query("schedule == 'packed'"))
 
 
 def test_a_schedule_without_a_measured_host_gets_the_mean(simulation):
-    one = paper_method("quadratic", 2).simulate(simulation)
+    one = method("quadratic", 2).simulate(simulation)
     bare = replace(TRUTH, host_s={}).seconds("quadratic", one)
     assert TRUTH.seconds("quadratic", one) == pytest.approx(bare + 0.005 * one.iterations)
 

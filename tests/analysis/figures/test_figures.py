@@ -16,7 +16,8 @@ from harness.analysis.figures.ratios import ratio_figure
 from harness.analysis.figures.time_shares import time_figure
 from harness.analysis.study.grid import NotMeasured
 from harness.analysis.study.study import Study, read_study
-from harness.analysis.style import LOOKS, look
+from harness.analysis.style import SCHEDULES as ROWS
+from harness.analysis.style import look
 from harness.records.trace import FILE, Proposal, Trace, TracedIteration, traces_json
 from tests.builders.synthetic_runs import responses, write_run
 
@@ -238,15 +239,15 @@ def test_schedules_look_different_even_in_grey():
         red, green, blue = (int(colour[index : index + 2], 16) for index in (1, 3, 5))
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
-    shades = {name: (lightness(style.colour), style.hatch) for name, style in LOOKS.items()}
+    shades = {name: (lightness(row.look.colour), row.look.hatch) for name, row in ROWS.items()}
     for (_, (one, hatch)), (_, (other, second)) in combinations(shades.items(), 2):
         assert hatch != second or abs(one - other) > 15
-    assert len({style.marker for style in LOOKS.values()}) == len(LOOKS)
+    assert len({row.look.marker for row in ROWS.values()}) == len(ROWS)
 
 
 def test_a_schedule_that_is_not_ours_always_looks_the_same():
     assert look("mine") == look("mine")
-    assert look("mine").colour not in {style.colour for style in LOOKS.values()}
+    assert look("mine").colour not in {row.look.colour for row in ROWS.values()}
 
 
 def test_files_have_the_same_bytes_each_time(nothing, tmp_path):
