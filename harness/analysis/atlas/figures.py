@@ -96,6 +96,7 @@ def winners_figure(found: Map, cost: CostModel | None) -> Figure:
         marks["fitted"] = cost.rows_a_call
     shades = ListedColormap([look(name).colour for name in found.schedules])
     every = np.arange(len(found.schedules))
+    # The paper's are those of its comparison, and autoregressive decoding.
     is_own = np.array([not row_of(name).role and row_of(name).drafts for name in found.schedules])
     titles = (
         "The paper's schedules",

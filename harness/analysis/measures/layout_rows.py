@@ -74,7 +74,7 @@ def cost(family: str, schedule: str, width: int, config: Mapping[str, Any]) -> C
     if not row.iteration or not row.has_formula:
         return None
     if not row.drafts:
-        # The last token alone, in any layout.
+        # The last token alone; what SetDLM's layout evaluates of the open position beside it is not counted.
         return Cost(1, 1, 0, 0)
     if family == NEMOTRON:
         calls = [_nemotron(call, width, config) for call in row.iteration]
