@@ -4,8 +4,7 @@ import csv
 
 import pytest
 
-from harness.bench import adapters, growth, host, peers, roofline, startup
-from harness.bench import embedded as measuring
+from harness.bench import adapters, embedded, growth, host, peers, roofline, startup
 from harness.cli.main import main
 from harness.cli.verbs import bench
 
@@ -68,8 +67,8 @@ def test_peers_refuse_to_compare_what_says_something_else():
 
 
 def test_prompts_that_are_measured_are_no_others():
-    model = measuring.load()
-    measured, apart = measuring.prompts(model, 5), measuring.prompts(model, 5, skip=5)
+    model = embedded.load()
+    measured, apart = embedded.prompts(model, 5), embedded.prompts(model, 5, skip=5)
     assert not {tuple(one) for one in measured} & {tuple(one) for one in apart}
 
 

@@ -9,7 +9,7 @@ AUTOREGRESSIVE = "autoregressive"
 
 
 class Method(NamedTuple):
-    """A schedule at a width, to be replayed."""
+    """A schedule at a width, to be simulated."""
 
     schedule: str
     width: int

@@ -39,10 +39,10 @@ def simulation_table(simulation: Simulation, more: Sequence[Method], cost: CostM
             by_linear = throughput / cost.throughput(BASELINE, baseline) if baseline else None
             row += [Number(throughput, 1), Number(by_linear, 3)]
         rows.append(row)
-    notes = [f"Replayed, temperature 0; rows include the prompt's. Brackets: {INTERVALS}.", simulation.atlas.label]
+    notes = [f"Simulated, temperature 0; rows include the prompt's. Brackets: {INTERVALS}.", simulation.atlas.label]
     if cost:
         notes.insert(1, f"Predicted with {cost_label(cost)}.")
-    return Table("replay", "Every schedule, replayed from the atlas", columns, rows, notes)
+    return Table("simulation", "Every schedule, simulated from the atlas", columns, rows, notes)
 
 
 def cost_label(cost: CostModel) -> str:

@@ -34,9 +34,9 @@ class Schematic(NamedTuple):
 
 
 SCHEMATICS = {
-    "linear": Schematic((("verify the draft:\nsome tokens stand",), ("draft after the\nnew tokens",)), "2W + 1", "2B"),
+    "linear": Schematic((("verify the draft:\nsome are accepted",), ("draft after the\nnew tokens",)), "2W + 1", "2B"),
     "quadratic": Schematic(
-        (("verify the draft", "draft as if 0 stand", "draft as if 1 stands", "draft as if W stand"),),
+        (("verify the draft", "draft as if 0 accepted", "draft as if 1 accepted", "draft as if W accepted"),),
         "(W + 1)²",
         "B(B + 1)",
     ),

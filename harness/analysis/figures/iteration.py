@@ -24,7 +24,7 @@ PIECE = 9  # characters shown of a token
 
 
 class Shade(NamedTuple):
-    """How a token stands in the drawing."""
+    """How a token is drawn."""
 
     face: str
     edge: str
@@ -34,12 +34,12 @@ class Shade(NamedTuple):
 
 
 PLAIN = Shade("white", "#808080", "-", "black", "draft or verified prefix")
-STANDS = Shade("#CDE5F3", "#0072B2", "-", "black", "stands: draft and verifier agree")
-CORRECTION = Shade("#FBE3B5", "#B36B00", "-", "black", "verifier's own token: correction or bonus")
+ACCEPTED = Shade("#CDE5F3", "#0072B2", "-", "black", "accepted: draft and verifier agree")
+CORRECTION = Shade("#FBE3B5", "#B36B00", "-", "black", "verifier's token: correction or bonus")
 UNREACHED = Shade("white", "#B0B0B0", ":", "#909090", "computed, not reached")
 DISCARDED = Shade("#EFEFEF", "#B0B0B0", ":", "#909090", "proposal, position already resolved")
 KEPT = Shade("#DDD3EA", "#5B3A8C", "-", "black", "proposal kept: the next draft")
-SHADES = (PLAIN, STANDS, CORRECTION, UNREACHED, DISCARDED, KEPT)
+SHADES = (PLAIN, ACCEPTED, CORRECTION, UNREACHED, DISCARDED, KEPT)
 
 
 def iteration_figure(study: Study) -> Figure:
@@ -129,7 +129,7 @@ def _verifies(axes: Axes, iteration: TracedIteration, shown: int) -> None:
     y = 2.0
     _name(axes, "verifier", y, len(iteration.prefix_tail[-PREFIX:]))
     for offset, piece in enumerate(_pieces(iteration.verifier[:shown]), start=1):
-        shade = STANDS if offset < iteration.accepted else CORRECTION if offset == iteration.accepted else UNREACHED
+        shade = ACCEPTED if offset < iteration.accepted else CORRECTION if offset == iteration.accepted else UNREACHED
         _token(axes, offset, y, piece, shade)
         if offset <= min(iteration.accepted, len(iteration.draft)):
             agrees = iteration.draft[offset - 1] == iteration.verifier[offset - 1]
@@ -155,7 +155,7 @@ def _reads_next(
     _name(axes, name, y, len(prefix))
     _prefix(axes, y, prefix)
     for offset, piece in enumerate(_pieces(iteration.emitted[:shown]), start=1):
-        _token(axes, offset, y, piece, STANDS if offset < iteration.accepted else CORRECTION)
+        _token(axes, offset, y, piece, ACCEPTED if offset < iteration.accepted else CORRECTION)
     for offset in range(iteration.accepted + 1, shown + 1):
         piece = proposal.at(offset)
         if piece is not None:
