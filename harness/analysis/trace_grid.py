@@ -1,6 +1,7 @@
-"""A traced iteration as a grid of tokens, each in one of six states (figure 2); and the grid as text for a terminal.
+"""A traced iteration as a grid of tokens, each in one of six states; and the grid as text for a terminal.
 
-Columns are offsets behind the verified prefix. The states' names are the report's style classes too.
+Columns are offsets behind the verified prefix. Which token has which state is decided here alone: the report has a
+style class, and figure 2 a shade, for each state's name.
 
     iteration 2: 1 of 3 draft tokens accepted, 2 emitted; 16 rows in 1 call, 4.1 ms
                       +1   +2   +3   +4

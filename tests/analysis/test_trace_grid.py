@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from harness.analysis.figures.iteration import SHADES
 from harness.analysis.trace_grid import STATES, as_text, shortened, title, views
 from harness.records.trace import Proposal, TracedIteration
 from tests.records.test_trace import iteration, trace
@@ -107,6 +108,10 @@ def test_iterations_that_are_left_out_are_counted():
 )
 def test_tokens_are_shown_in_one_line_and_never_control_the_terminal(token, shown):
     assert shortened(token) == shown
+
+
+def test_every_state_has_a_shade_in_figure_2():
+    assert SHADES.keys() == STATES.keys()
 
 
 def test_every_state_has_a_style_in_the_report():

@@ -45,7 +45,7 @@ def test_quadratic_continues_the_branch_that_verification_selects():
     assert [list(call.branches) for call in model.calls] == [[0], [0, 1, 2, 3], [0, 1, 2, 3]]
 
 
-def test_partial_branches_fall_back_to_the_largest_branch_that_stands():
+def test_partial_branches_fall_back_to_the_largest_branch_that_came_true():
     model = counting_model(correct_up_to=3)
     decode(Branches(5, [0, 1]), model, cap=8)
     drafts = [call.draft.tokens.tolist() for call in model.calls]

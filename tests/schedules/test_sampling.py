@@ -66,7 +66,7 @@ def test_the_correction_comes_from_p_when_the_residual_is_zero():
     assert accepted.tokens[0] in (0, 1)
 
 
-def test_a_q_that_underflowed_stands_only_where_p_is_positive():
+def test_a_q_that_underflowed_is_accepted_only_where_p_is_positive():
     sampling, chance = rule()
     sampling.verify(draft_of([0, 0], [[0.0, 1.0], [0.0, 1.0]]), log([0.5, 0.5], [0.0, 1.0], [1.0, 0.0]))
     assert chance.probabilities.tolist() == [1.0, 0.0]
