@@ -17,32 +17,34 @@ class UnsoundLogits(ArithmeticError):
 
 @dataclass(frozen=True)
 class Accepted:
-    """The tokens of one verification: the draft tokens that stand, and the verifier's own where it has a row for it.
+    """The tokens that one verification emits: accepted draft tokens, then the verifier's correction or bonus token.
+
+    There is none of these last two where the verifier has no row behind a full draft.
 
     Attributes:
       tokens: token ids on the host.
       on_device: the same, int64 [accepted].
-      standing: how many of them are draft tokens.
+      accepted_drafts: how many of them are draft tokens.
     """
 
     tokens: Sequence[int]
     on_device: Tensor
-    standing: int
+    accepted_drafts: int
 
 
 def emitted(transferred: Sequence[int], rows: int, on_device: Tensor) -> Accepted:
-    """Unpacks the one transfer of an iteration: [verifier is sound, drafter is sound, standing, token, token, ...].
+    """Unpacks the one transfer of an iteration: [verifier is sound, drafter is sound, accepted drafts, token, ...].
 
     Args:
-      rows: verifier rows; the tokens emitted are the standing ones and one more where there is a row for it.
+      rows: verifier rows; the tokens emitted are the accepted drafts and one more where there is a row for it.
       on_device: the same tokens, int64 [tokens].
 
     Raises:
       UnsoundLogits: says whose.
     """
-    verifier_is_sound, drafter_is_sound, standing, *tokens = transferred
+    verifier_is_sound, drafter_is_sound, accepted_drafts, *tokens = transferred
     for whose, is_sound in (("verifier", verifier_is_sound), ("drafter", drafter_is_sound)):
         if not is_sound:
             raise UnsoundLogits(f"{whose} logits hold NaN or infinity")
-    count = min(standing + 1, rows)
-    return Accepted(tokens[:count], on_device if len(tokens) == count else on_device[:count], standing)
+    count = min(accepted_drafts + 1, rows)
+    return Accepted(tokens[:count], on_device if len(tokens) == count else on_device[:count], accepted_drafts)

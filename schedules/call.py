@@ -1,7 +1,7 @@
 """The call: one forward pass that verifies a draft and proposes continuations. Every schedule is made of calls.
 
     In one forward pass, verify a draft of k tokens that follows the verified prefix, and propose a continuation for
-    each of a set of branches. Branch b assumes that exactly the first b draft tokens stand.
+    each of a set of branches. Branch b assumes that exactly the first b draft tokens are accepted.
 
 A schedule says *what* it wants evaluated; a model turns the call into rows, position ids and an attention mask, and
 hands back logits. One `Model.evaluate` is one forward pass is one NFE, prompt processing included.
@@ -82,7 +82,7 @@ class Call:
     Attributes:
       width: speculative width W >= 1, the proposals wanted for each branch; 0 where nothing is ever proposed.
       draft: tokens to verify; an empty draft asks for the next token alone, None asks for no verification.
-      branches: numbers of draft tokens assumed to stand, ascending; empty asks for no proposals.
+      branches: numbers of draft tokens assumed to be accepted, ascending; empty asks for no proposals.
       window: for same-position families; a draft then has a token for each rank, any token where none is drafted.
     """
 
@@ -109,11 +109,11 @@ class Proposals:
     def after(self, accepted: int) -> Tensor:
         """Logits that are still unresolved once `accepted` tokens were emitted: float [n, vocab].
 
-        The last emitted token is the verifier's, so `accepted` - 1 draft tokens stand, and the largest branch that
-        assumes no more than those has the freshest context.
+        The last emitted token is the verifier's, so `accepted` - 1 draft tokens are among them, and the largest branch
+        that assumes no more than those has the freshest context.
         """
-        standing = max(accepted - 1, 0)
-        index = max(i for i, branch in enumerate(self.branches) if branch <= standing)
+        accepted_drafts = max(accepted - 1, 0)
+        index = max(i for i, branch in enumerate(self.branches) if branch <= accepted_drafts)
         resolved_rows = accepted + 1 - self.first_offsets[index]
         return self.logits[index, max(resolved_rows, 0) :]
 
@@ -180,8 +180,8 @@ class Model(Protocol):
 class WindowModel(Model, Protocol):
     """What same-position families offer beyond `Model`."""
 
-    def commit(self, tokens: Tensor, standing: int | None = None) -> None:
-        """Accepts `tokens` at the first ranks of the verified window; `standing` of them are draft tokens."""
+    def commit(self, tokens: Tensor, accepted_drafts: int | None = None) -> None:
+        """Accepts `tokens` at the first ranks of the verified window; `accepted_drafts` of them are draft tokens."""
 
     def commit_at(self, tokens: Tensor, positions: Sequence[int]) -> None:
         """Accepts `tokens` (int64 [n]) at output `positions` without verification."""

@@ -58,7 +58,7 @@ class Decoding(ABC):
 
     @abstractmethod
     def outcomes(self, draft: Draft) -> int:
-        """The most draft tokens that may stand and still leave positions to propose for."""
+        """The most draft tokens that may be accepted and still leave positions to propose for."""
 
     @abstractmethod
     def evaluate(self, draft: Draft | None, branches: Sequence[int] = ()) -> Output:
@@ -66,7 +66,7 @@ class Decoding(ABC):
 
     @abstractmethod
     def accept(self, draft: Draft, output: Output) -> int:
-        """Verifies `draft`, commits what stands, closes the iteration; returns the number of accepted tokens.
+        """Verifies `draft`, commits what is emitted, closes the iteration; returns the number of emitted tokens.
 
         Raises:
           UnsoundLogits: names the call.

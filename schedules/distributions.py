@@ -55,12 +55,6 @@ class Distributions:
             return picked
         return picked.new_zeros(1, vocab).scatter_add_(1, self.ids.index_select(0, index), picked)
 
-    @property
-    def memory_bytes(self) -> int:
-        """What storing the rows takes."""
-        stored = [self.probabilities] if self.ids is None else [self.probabilities, self.ids]
-        return sum(tensor.numel() * tensor.element_size() for tensor in stored)
-
 
 @dataclass(frozen=True)
 class SamplingParams:

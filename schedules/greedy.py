@@ -1,4 +1,4 @@
-"""Greedy acceptance: a draft token stands if it is the verifier's argmax (section 3.1, equations 1 and 2)."""
+"""Greedy acceptance: a draft token is accepted if it is the verifier's argmax (section 3.1, equations 1 and 2)."""
 
 import torch
 from torch import Tensor
@@ -30,9 +30,9 @@ class Greedy:
             sound, *tokens = torch.cat([all_finite(best), predictions]).tolist()
             return emitted([sound, True, 0, *tokens], rows, predictions)
         matches = draft.tokens == predictions[: len(draft)]
-        standing = matches.cumprod(dim=0).sum(dim=0, keepdim=True)
+        accepted_drafts = matches.cumprod(dim=0).sum(dim=0, keepdim=True)
         is_sound = all_finite(best)
-        transferred = torch.cat([is_sound, draft.is_sound, standing, predictions]).tolist()
+        transferred = torch.cat([is_sound, draft.is_sound, accepted_drafts, predictions]).tolist()
         return emitted(transferred, rows, predictions)
 
     def draw(self, logits: Tensor) -> Draft:

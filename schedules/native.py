@@ -1,7 +1,7 @@
 """SetDLM's own decoder, which is diffusion and not speculation: no verifier, one call an iteration (E.6).
 
 Every call predicts all open positions of the window at once. Predictions that are sure enough are accepted wherever
-they stand, and the surest one always is.
+they are, and the surest one always is.
 """
 
 from collections.abc import Sequence

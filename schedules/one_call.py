@@ -36,7 +36,7 @@ class OneCall(ABC):
 
     @abstractmethod
     def branches(self, outcomes: int) -> Sequence[int]:
-        """Branches of a call after which up to `outcomes` draft tokens stand: ascending, with 0, none above that."""
+        """Branches of a call that accepts up to `outcomes` draft tokens: ascending, with 0, none above that."""
 
     def decode(
         self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, order: Order | None = None
@@ -53,7 +53,7 @@ class OneCall(ABC):
 
 
 class Packed(OneCall):
-    """Packed-SS: the only branch assumes that nothing of the draft stands; 2B rows a call."""
+    """Packed-SS: the only branch assumes that nothing of the draft is accepted; 2B rows a call."""
 
     def branches(self, outcomes: int) -> Sequence[int]:
         return (0,)

@@ -33,8 +33,9 @@ class Iteration:
       rows: token rows evaluated in them.
       adapter_rows: those of them that an adapter touched.
       drafted: draft tokens that were verified.
-      accepted: tokens gained, after cutting at EOS, markers and the cap. Any-order decoding may lose tokens behind
-        an EOS that it accepted earlier; they are taken off here, so that the sum is the response's length.
+      accepted: tokens emitted, the correction or bonus token among them, after cutting at EOS, markers and the cap.
+        Any-order decoding may lose tokens behind an EOS that it accepted earlier; they are taken off here, so that
+        the sum is the response's length.
       positions: any-order decoding: the output positions accepted before cutting, in verification order.
     """
 

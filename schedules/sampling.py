@@ -1,8 +1,8 @@
 """Speculative sampling: rejection against the stored distribution each draft token came from (section 3.2, B.2).
 
-A draft token d stands with probability min(1, p(d) / q(d)), where q is the distribution that d was drawn from,
+A draft token d is accepted with probability min(1, p(d) / q(d)), where q is the distribution that d was drawn from,
 however old its context. The first rejection draws a correction from the normalized positive part of p - q; a draft
-that stands whole draws a bonus from p (algorithm 2). Lemma B.3: the emitted token has distribution p.
+that is accepted whole draws a bonus token from p (algorithm 2). Lemma B.3: the emitted token has distribution p.
 """
 
 from typing import Protocol
@@ -64,12 +64,12 @@ class Sampling:
         """
         rows, vocab = verifier.shape
         p = self._truncation.distributions(verifier)
-        stands = self._chance.accepts(self._acceptance(p, draft))
-        standing = stands.cumprod(dim=0).sum(dim=0, keepdim=True)
-        own = self._chance.choose(self._own_weights(p, draft, standing, vocab))
+        is_accepted = self._chance.accepts(self._acceptance(p, draft))
+        accepted_drafts = is_accepted.cumprod(dim=0).sum(dim=0, keepdim=True)
+        correction = self._chance.choose(self._correction_weights(p, draft, accepted_drafts, vocab))
         is_sound = all_finite(p.probabilities.flatten())
-        tokens = torch.cat([draft.tokens, own]).scatter(0, standing, own)  # [k + 1]
-        transferred = torch.cat([is_sound, draft.is_sound, standing, tokens]).tolist()
+        tokens = torch.cat([draft.tokens, correction]).scatter(0, accepted_drafts, correction)  # [k + 1]
+        transferred = torch.cat([is_sound, draft.is_sound, accepted_drafts, tokens]).tolist()
         return emitted(transferred, rows, tokens)
 
     def draw(self, logits: Tensor) -> Draft:
@@ -86,15 +86,18 @@ class Sampling:
                 raise ValueError("draft: its tokens come without the distributions that they were sampled from")
             return p.probabilities.new_empty(0)
         ratio = p.first(len(draft)).of(draft.tokens) / draft.distributions.of(draft.tokens)
-        # 0 / 0 says that q underflowed where p is 0 too: such a token must not stand.
+        # 0 / 0 says that q underflowed where p is 0 too: such a token must not be accepted.
         return ratio.nan_to_num(nan=0.0).clamp(max=1.0)
 
-    def _own_weights(self, p: Distributions, draft: Draft, standing: Tensor, vocab: int) -> Tensor:
-        """What the verifier's own token is drawn from: the residual after a rejection, else p. float32 [1, vocab]."""
+    def _correction_weights(self, p: Distributions, draft: Draft, accepted_drafts: Tensor, vocab: int) -> Tensor:
+        """What is drawn from behind the accepted drafts, float32 [1, vocab].
+
+        The residual for the correction of a rejected token; p for the bonus token behind a full draft.
+        """
         rows = p.probabilities.shape[0]
-        p_row = p.dense_row(standing.clamp(max=rows - 1), vocab).nan_to_num(nan=1.0)
+        p_row = p.dense_row(accepted_drafts.clamp(max=rows - 1), vocab).nan_to_num(nan=1.0)
         if draft.distributions is None:
             return p_row
-        residual = (p_row - draft.distributions.dense_row(standing, vocab)).clamp(min=0.0)
+        residual = (p_row - draft.distributions.dense_row(accepted_drafts, vocab)).clamp(min=0.0)
         # A rejection needs p < q somewhere, so p > q elsewhere; in floating point that may be lost.
         return torch.where(residual.sum() > 0, residual, p_row)

@@ -25,7 +25,7 @@ class SyntheticAcceptance:
 
         Args:
           counts: at least 1 each; the first is the prompt's iteration. Begun anew when used up. Where a draft is too
-            short for its count, all of it stands.
+            short for its count, all of it is accepted.
 
         Raises:
           ValueError: no counts, or one below 1.
@@ -41,9 +41,9 @@ class SyntheticAcceptance:
         verified = self._rule.verify(draft, verifier)
         rows = verifier.shape[0]
         count = min(next(self._counts), rows)
-        # Without a row behind a full draft, its last token stands instead of the verifier's own.
-        standing = count if count == rows == len(draft) else count - 1
-        return Accepted([verified.tokens[0]] * count, verified.on_device[:1].expand(count), standing)
+        # Without a row behind a full draft there is no bonus token: all that is emitted are draft tokens.
+        accepted_drafts = count if count == rows == len(draft) else count - 1
+        return Accepted([verified.tokens[0]] * count, verified.on_device[:1].expand(count), accepted_drafts)
 
     def draw(self, logits: Tensor) -> Draft:
         """As the other rule draws."""

@@ -89,7 +89,7 @@ class WindowDecoding(Decoding):
         )
         accepted = self._verify(self._asked.first(verifiable), output)
         self._note_scores("verifier", output.verifier, positions)
-        self.model.commit(accepted.on_device, accepted.standing)
+        self.model.commit(accepted.on_device, accepted.accepted_drafts)
         self._add(accepted.tokens, positions[: len(accepted.tokens)], verifiable)
         return len(accepted.tokens)
 

@@ -222,8 +222,8 @@ def markdown(report: Mapping[str, Any]) -> str:
         f"# GPU check: {report['device']}",
         "",
         f"{report['started_at']}, torch {report['torch']}, memory {report['memory_gb']:.1f} GB, "
-        f"bandwidth {report['bandwidth_gb_s']:,.0f} GB/s (copying). Random weights, replayed acceptance, batch size 1: "
-        "times mean something, tokens do not.",
+        f"bandwidth {report['bandwidth_gb_s']:,.0f} GB/s (copying). Random weights, synthetic acceptance, batch size "
+        "1: times mean something, tokens do not.",
     ]
     for name, model in report["models"].items():
         lines += ["", f"## {name}, {model['dtype']}, {model['parameters']:,} parameters", "", *_equality_lines(model)]

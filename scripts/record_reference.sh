@@ -17,12 +17,9 @@ record() { # FOLDER [KEY=VALUE ...]: a sweep over the toy tasks, one run each
 rm -rf $reference/runs $reference/figures
 record nemotron temperature=0.0,1.0
 record nemotron_adapter temperature=0.0,1.0 adapter=linear_spec_lora schedule=[linear,packed,quadratic]
-# The set-causal model, once it is part of the repository.
-if [ -f conf/model/tiny_setdlm.yaml ]; then
-  record setdlm model=tiny_setdlm schedule=[autoregressive,linear,packed,quadratic,native]
-  record setdlm_confidence model=tiny_setdlm order=confidence schedule=[linear,packed,quadratic]
-  record setdlm_sampled model=tiny_setdlm temperature=1.0
-fi
+record setdlm model=tiny_setdlm schedule=[autoregressive,linear,packed,quadratic,native]
+record setdlm_confidence model=tiny_setdlm order=confidence schedule=[linear,packed,quadratic]
+record setdlm_sampled model=tiny_setdlm temperature=1.0
 rm $reference/runs/*/multirun.yaml $reference/runs/*/*/run.lock
 for run in $reference/runs/*/*; do
   "$PYTHON" -m harness replay "$run" prompts=1

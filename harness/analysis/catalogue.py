@@ -11,7 +11,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from harness.analysis import canvas
-from harness.analysis.figures import distributions as distribution_figures
+from harness.analysis.figures import distributions
 from harness.analysis.figures.calls import calls_figure
 from harness.analysis.figures.iteration import iteration_figure
 from harness.analysis.figures.ratios import ratio_figure
@@ -165,9 +165,9 @@ def _sampled(name: str, make: Callable[..., Table], temperatures: Sequence[float
 
 def _distributions(temperature: float) -> Sequence[Product]:
     kinds = (
-        ("accepted", "tokens emitted per iteration", distribution_figures.accepted_figure),
-        ("standing", "acceptance by draft position", distribution_figures.standing_figure),
-        ("rate", "tokens/s over output position", distribution_figures.rate_figure),
+        ("acceptance_length", "tokens emitted per iteration", distributions.acceptance_length_figure),
+        ("acceptance_rate", "acceptance rate by draft position", distributions.acceptance_rate_figure),
+        ("rate", "tokens/s over output position", distributions.rate_figure),
     )
     return [
         Product(

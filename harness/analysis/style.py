@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 DASH = "–"
 
-# Of a schedule's config and the most draft tokens that may stand: the branches that a call proposes for, ascending.
+# Of a schedule's config and the most draft tokens that can be accepted: the branches of a call, in order.
 Branches = Callable[[Mapping[str, Any], int], Sequence[int]]
 
 
@@ -140,7 +140,7 @@ SCHEDULES: dict[str, ScheduleRow] = {
         iteration=[CallShape(verifies=False, branches=_prefix_alone), CallShape(verifies=True)],
         forms=Forms("2B", "p + 3u"),
         schematic=Schematic(
-            calls=(("verify the draft:\nsome tokens stand",), ("draft after the\nnew tokens",)),
+            calls=(("verify the draft:\nsome are accepted",), ("draft after the\nnew tokens",)),
             height=1.0,
             predictions="2W + 1",
             width=31,
@@ -152,7 +152,7 @@ SCHEDULES: dict[str, ScheduleRow] = {
         iteration=[CallShape(verifies=True, branches=_every_outcome)],
         forms=Forms("B(B + 1)", "p + 2u + u²"),
         schematic=Schematic(
-            calls=(("verify the draft", "draft as if 0 stand", "draft as if 1 stands", "draft as if W stand"),),
+            calls=(("verify the draft", "draft as if 0 accepted", "draft as if 1 accepted", "draft as if W accepted"),),
             height=1.95,
             predictions="(W + 1)²",
             width=7,

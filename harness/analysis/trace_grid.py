@@ -1,12 +1,13 @@
-"""A traced iteration as a grid of tokens, each in one of six states (figure 2); and the grid as text for a terminal.
+"""A traced iteration as a grid of tokens, each in one of six states; and the grid as text for a terminal.
 
-Columns are offsets behind the verified prefix. The states' names are the report's style classes too.
+Columns are offsets behind the verified prefix. Which token has which state is decided here alone: the report has a
+style class, and figure 2 a shade, for each state's name.
 
-    iteration 2: 1 of 3 draft tokens stand, 2 emitted; 16 rows in 1 call, 4.1 ms
+    iteration 2: 1 of 3 draft tokens accepted, 2 emitted; 16 rows in 1 call, 4.1 ms
                       +1   +2   +3   +4
     draft      … 24 │  ,   24   +
     verifier           ,   24   -    2
-                       =    ≠              = stands   ≠ corrected   + bonus
+                       =    ≠              = accepted   ≠ corrected   + bonus
     drafter            ·   24   -    2
                             ×    >    >    > kept: the next draft   × discarded
 
@@ -26,7 +27,7 @@ NAME = 12  # columns of a line's name
 
 
 class State(NamedTuple):
-    """How a token stands.
+    """What became of a token.
 
     Attributes:
       label: for legends.
@@ -41,8 +42,8 @@ class State(NamedTuple):
 
 STATES = {
     "plain": State("draft or verified prefix", " ", ""),
-    "stands": State("stands: draft and verifier agree", "=", "34;1"),
-    "own": State("verifier's own token: correction or bonus", "≠", "33;1"),
+    "accepted": State("accepted: draft and verifier agree", "=", "34;1"),
+    "correction": State("verifier's token: correction or bonus", "≠", "33;1"),
     "unreached": State("computed, not reached", " ", "2"),
     "discarded": State("proposal, discarded", "×", "2"),
     "kept": State("proposal kept: the next draft", ">", "35"),
@@ -129,14 +130,27 @@ def as_text(trace: Trace, columns: int, in_colour: bool, iterations: int | None 
     return "\n\n".join(blocks)
 
 
+def outcome(iteration: TracedIteration) -> str:
+    """What verification gave, in words."""
+    drafts = f"{iteration.accepted_drafts} of {len(iteration.draft)} draft tokens"
+    return f"{drafts} accepted, {iteration.accepted} emitted"
+
+
+def verified_state(offset: int, iteration: TracedIteration) -> str:
+    """The state of the verifier's token at an offset; that of the emitted token, where one is emitted."""
+    if offset <= iteration.accepted_drafts:
+        return "accepted"
+    return "correction" if offset <= iteration.accepted else "unreached"
+
+
 def _view(number: int, iteration: TracedIteration, is_last: bool) -> View:
     accepted, drafted = iteration.accepted, len(iteration.draft)
-    parts = [f"iteration {number}: {iteration.standing} of {drafted} draft tokens stand, {accepted} emitted"]
+    parts = [f"iteration {number}: {outcome(iteration)}"]
     if iteration.rows is not None:
         calls = f"{iteration.calls} call{'' if iteration.calls == 1 else 's'}"
         parts.append(f"{iteration.rows} rows in {calls}, {1000 * iteration.seconds:.1f} ms")
     verified = [
-        GridToken(shortened(token), _verified(offset, iteration))
+        GridToken(shortened(token), verified_state(offset, iteration))
         for offset, token in enumerate(iteration.verifier, start=1)
     ]
     lines = [
@@ -155,14 +169,8 @@ def _view(number: int, iteration: TracedIteration, is_last: bool) -> View:
             Line("predicted", [GridToken(shortened(token), "plain") for token in tokens], is_marked=False)
             for tokens in unverified
         ]
-    has_bonus = accepted == drafted + 1 == iteration.standing + 1
+    has_bonus = accepted == drafted + 1 == iteration.accepted_drafts + 1
     return View("; ".join(parts), [shortened(token) for token in iteration.prefix_tail], lines, accepted * has_bonus)
-
-
-def _verified(offset: int, iteration: TracedIteration) -> str:
-    if offset <= iteration.standing:
-        return "stands"
-    return "own" if offset <= iteration.accepted else "unreached"
 
 
 def _proposed(proposal: Proposal, accepted: int, is_selected: bool) -> Sequence[GridToken | None]:
@@ -206,13 +214,13 @@ def _shown(cell: GridToken | None, size: int, in_colour: bool) -> str:
 def _mark(cell: GridToken | None, offset: int, view: View) -> str:
     if cell is None:
         return ""
-    return BONUS if cell.state == "own" and offset == view.bonus else STATES[cell.state].mark
+    return BONUS if cell.state == "correction" and offset == view.bonus else STATES[cell.state].mark
 
 
 def _legend(in_colour: bool) -> str:
     if in_colour:
         return "   ".join(_painted(state.label, state.ansi) for state in STATES.values())
-    return "= stands   ≠ the verifier's correction   + its bonus   > kept: the next draft   × discarded"
+    return "= accepted   ≠ the verifier's correction   + its bonus   > kept: the next draft   × discarded"
 
 
 def _painted(text: str, ansi: str) -> str:

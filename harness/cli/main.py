@@ -22,7 +22,7 @@ VERBS = {
     "check-task": "run a data set's own reference answers through its grader",
     "replay": "decode prompts of a run again for what records do not hold: traces and logit gaps",
     "trace": "one decode iteration by iteration, as in figure 2, in the terminal",
-    "atlas": "record what the drafter proposes from every context, for replays of all schedules without the model",
+    "atlas": "record what the drafter proposes from every context, for simulating all schedules without the model",
     "explore": "what an atlas tells of all schedules, widths and branches: calls, rows, predicted throughput",
     "figures": "every figure and table of the paper, from records alone",
     "report": "all of them in one HTML file, with sample outputs of every cell",

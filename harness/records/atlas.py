@@ -1,6 +1,6 @@
 """The draft atlas: along each greedy continuation, what the drafter proposes from every context.
 
-Under greedy decoding every schedule emits the verifier's own continuation (section 3.1), whatever is drafted. So what
+Under greedy decoding every schedule emits the verifier's continuation (section 3.1), whatever is drafted. So what
 a schedule costs follows from one object: for each prompt, which proposals from each verified context are right. An
 atlas holds it, for the two regions that proposals are made in (see `harness.models.nemotron.contexts`) and for each
 recorded width, because the number of masks changes what is predicted:

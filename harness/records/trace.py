@@ -2,7 +2,8 @@
 
 Records hold only how many tokens each iteration emitted; `python -m harness replay` decodes some prompts of a run
 again and writes what it saw beside the records as traces.json. Offsets count output positions after the verified
-prefix, from 1; with a window (SetDLM), they count its ranks, in verification order.
+prefix, from 1; with a window (SetDLM), they count its ranks, in verification order. A file's key `standing` is
+`accepted_drafts` here.
 
     {"schema": 1, "traces": [
       {"model": "...", "task": "...", "prompt_id": "...", "schedule": "packed", "width": 7, "temperature": 0.0,
@@ -18,7 +19,7 @@ prefix, from 1; with a window (SetDLM), they count its ranks, in verification or
           "rows": 16,                           token rows in them
           "seconds": 0.004,                     inside them; these three are null in files of earlier versions
           "proposals": [                        one entry a branch, in ascending order
-            {"branch": 0,                       draft tokens it assumes to stand
+            {"branch": 0,                       draft tokens it assumes to be accepted
              "first_offset": 1,                 offset of its first token
              "is_draft": false,                 whether it is what this very iteration verifies, as in Linear-SS
              "tokens": [",", "24", "-", "9"]}]}]}]}
@@ -28,11 +29,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import UserError
 
 SCHEMA = 1
 FILE = "traces.json"
+KEYS = {"accepted_drafts": "standing"}  # fields that go by another name in files
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class TracedIteration:
     draft: Sequence[str]
     verifier: Sequence[str]
     positions: Sequence[int]
-    standing: int
+    accepted_drafts: int
     proposals: Sequence[Proposal]
     calls: int | None = None
     rows: int | None = None
@@ -71,19 +74,19 @@ class TracedIteration:
 
     @property
     def accepted(self) -> int:
-        """Tokens emitted, the verifier's own included."""
+        """Tokens emitted, the correction or bonus token among them."""
         return len(self.positions)
 
     @property
     def emitted(self) -> Sequence[str]:
-        """The tokens that the iteration adds to the prefix: draft tokens that stand, then the verifier's."""
-        return [*self.draft[: self.standing], *self.verifier[self.standing : self.accepted]]
+        """The tokens that the iteration adds to the prefix: accepted draft tokens, then the verifier's."""
+        return [*self.draft[: self.accepted_drafts], *self.verifier[self.accepted_drafts : self.accepted]]
 
     @property
     def selected(self) -> Proposal | None:
-        """The proposals that the next draft is taken from: the largest branch that assumes no more than stands."""
-        standing = max(self.accepted - 1, 0)
-        fitting = [one for one in self.proposals if one.branch <= standing and not one.is_draft]
+        """What the next draft is taken from: the largest branch that assumes no more than was accepted."""
+        accepted_drafts = max(self.accepted - 1, 0)
+        fitting = [one for one in self.proposals if one.branch <= accepted_drafts and not one.is_draft]
         return max(fitting, key=lambda proposal: proposal.branch, default=None)
 
 
@@ -103,7 +106,11 @@ class Trace:
 
 def traces_json(traces: Iterable[Trace]) -> dict:
     """Traces as the value of their file."""
-    return {"schema": SCHEMA, "traces": [asdict(trace) for trace in traces]}
+    return {"schema": SCHEMA, "traces": [asdict(trace, dict_factory=_in_file) for trace in traces]}
+
+
+def _in_file(fields: Iterable[tuple[str, Any]]) -> dict:
+    return {KEYS.get(name, name): value for name, value in fields}
 
 
 def read_traces(folder: Path) -> Sequence[Trace]:
@@ -131,4 +138,6 @@ def _trace(values: dict) -> Trace:
 
 
 def _iteration(values: dict) -> TracedIteration:
-    return TracedIteration(**values | {"proposals": [Proposal(**proposal) for proposal in values["proposals"]]})
+    named = {name: values[key] for name, key in KEYS.items()}
+    rest = {key: value for key, value in values.items() if key not in KEYS.values()}
+    return TracedIteration(**rest | named | {"proposals": [Proposal(**proposal) for proposal in values["proposals"]]})

@@ -44,7 +44,7 @@ class Plan:
       warmups: responses for each schedule, at most, that are decoded first and not recorded.
       drift_prompts: prompts, at most, that are decoded again at the end.
       on_error: "stop" or "skip" where memory runs out.
-      acceptance: what is replayed instead of verified; None verifies.
+      acceptance: token counts given instead of verified ones; None verifies.
     """
 
     task: Task
@@ -129,9 +129,9 @@ def plan(
             f"order={order.name} temperature={temperature}: sampling is exact left to right only. "
             "Use order=ltr or temperature=0."
         )
-    replayed = read_acceptance(acceptance, acceptance_tokens)
-    if replayed and any(isinstance(schedule, Native) for schedule in schedules.values()):
-        raise UserError("acceptance: schedule=native verifies nothing, so nothing can be replayed. Leave it out.")
+    synthetic = read_acceptance(acceptance, acceptance_tokens)
+    if synthetic and any(isinstance(schedule, Native) for schedule in schedules.values()):
+        raise UserError("acceptance: schedule=native verifies nothing, so no counts can be given. Leave it out.")
     part = read_shard(shard)
     data = task.source.read()
     items = select(data.items, limit, prompts)
@@ -150,7 +150,7 @@ def plan(
         warmups=warmups,
         drift_prompts=drift_prompts,
         on_error=on_error,
-        acceptance=replayed,
+        acceptance=synthetic,
     )
 
 

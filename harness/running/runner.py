@@ -216,7 +216,7 @@ class Runner:
         plan, stop = self._plan, replace(self._stop, max_new_tokens=max_new_tokens)
         name, prompt_id, _ = key
         if plan.acceptance is not None:
-            # Replayed tokens are stand-ins, which must not end a response.
+            # Tokens of synthetic acceptance are stand-ins, which must not end a response.
             stop = Stop(plan.acceptance.cap(key, stop.max_new_tokens), frozenset())
             rule = SyntheticAcceptance(rule, plan.acceptance.of(key))
         try:

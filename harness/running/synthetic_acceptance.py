@@ -1,4 +1,4 @@
-"""What `acceptance=` means: a number, a list of numbers, or a run folder whose recorded counts are replayed."""
+"""What `acceptance=` means: a number, a list of numbers, or a run folder whose recorded counts are given again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

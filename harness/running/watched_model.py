@@ -42,7 +42,7 @@ class WatchedModel:
         self.seen: list[Seen] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Everything but `evaluate` is the model's own."""
+        """Everything but `evaluate` is the model's."""
         return getattr(self._model, name)
 
     def evaluate(self, call: Call) -> Output:
@@ -102,7 +102,7 @@ def traced_iterations(
                 draft=[piece(token) for token in draft],
                 verifier=[piece(token) for token in (_verifier(calls) if is_greedy else kept)],
                 positions=positions,
-                standing=_agreeing(draft, kept),
+                accepted_drafts=_agreeing(draft, kept),
                 proposals=[
                     Proposal(branch, first, [piece(token) for token in ids], is_draft=call.draft is None)
                     for call in calls

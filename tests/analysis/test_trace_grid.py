@@ -4,12 +4,13 @@ import re
 
 import pytest
 
+from harness.analysis.figures.iteration import SHADES
 from harness.analysis.trace_grid import STATES, as_text, shortened, title, views
 from harness.records.trace import Proposal, TracedIteration
 from tests.records.test_trace import iteration, trace
 
 PACKED = """\
-iteration 1: 1 of 3 draft tokens stand, 2 emitted; 16 rows in 1 call, 4.0 ms
+iteration 1: 1 of 3 draft tokens accepted, 2 emitted; 16 rows in 1 call, 4.0 ms
                   +1  +2  +3  +4
 draft       … = │ ,   24  +
 verifier          ,   25  -   2
@@ -19,13 +20,13 @@ drafter               25  -   9
 
 
 def packed(**changes) -> TracedIteration:
-    """Figure 2: one draft token stands, the second is corrected, two proposals are kept."""
+    """Figure 2: one draft token is accepted, the second is corrected, two proposals are kept."""
     values = {
         "prefix_tail": ["="],
         "draft": [",", "24", "+"],
         "verifier": [",", "25", "-", "2"],
         "positions": [7, 8],
-        "standing": 1,
+        "accepted_drafts": 1,
         "proposals": [Proposal(0, 2, ["25", "-", "9"])],
         "calls": 1,
         "rows": 16,
@@ -56,7 +57,7 @@ def test_of_several_branches_the_selected_one_alone_keeps_proposals():
     view, _ = views(trace(packed(proposals=branches), packed()))
     assert states(view) == {
         "draft": ["plain"] * 3,
-        "verifier": ["stands", "own", "unreached", "unreached"],
+        "verifier": ["accepted", "correction", "unreached", "unreached"],
         "branch 0": [None, "discarded", "discarded"],
         "branch 1": [None, None, "kept", "kept"],
         "branch 2": [None, None, None, "discarded", "discarded"],
@@ -75,13 +76,13 @@ def test_a_draft_that_linear_makes_and_verifies_is_shown_once():
 
 
 def test_predictions_that_nobody_verifies_are_shown_plainly():
-    native = packed(draft=[], verifier=[], standing=0, proposals=[Proposal(0, 1, ["a", "b"], is_draft=True)])
+    native = packed(draft=[], verifier=[], accepted_drafts=0, proposals=[Proposal(0, 1, ["a", "b"], is_draft=True)])
     view, _ = views(trace(native, native))
     assert states(view) == {"draft": [], "verifier": [], "predicted": ["plain", "plain"]}
 
 
 def test_a_token_behind_a_full_draft_is_a_bonus():
-    full = packed(verifier=[",", "24", "+", "2"], positions=[7, 8, 9, 10], standing=3)
+    full = packed(verifier=[",", "24", "+", "2"], positions=[7, 8, 9, 10], accepted_drafts=3)
     assert "=   =   =   +" in as_text(trace(full, full), 100, in_colour=False)
 
 
@@ -94,7 +95,7 @@ def test_offsets_that_do_not_fit_go_on_below():
 
 def test_old_traces_without_rows_are_shown():
     (view,) = views(trace(iteration()))
-    assert view.title == "iteration 1: 2 of 3 draft tokens stand, 3 emitted"
+    assert view.title == "iteration 1: 2 of 3 draft tokens accepted, 3 emitted"
     assert title(trace()).endswith("9 tokens in 1 iterations")
 
 
@@ -107,6 +108,10 @@ def test_iterations_that_are_left_out_are_counted():
 )
 def test_tokens_are_shown_in_one_line_and_never_control_the_terminal(token, shown):
     assert shortened(token) == shown
+
+
+def test_every_state_has_a_shade_in_figure_2():
+    assert SHADES.keys() == STATES.keys()
 
 
 def test_every_state_has_a_style_in_the_report():

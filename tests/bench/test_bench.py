@@ -4,8 +4,7 @@ import csv
 
 import pytest
 
-from harness.bench import attention, growth, host, peers, resampling, roofline, startup
-from harness.bench import embedded as measuring
+from harness.bench import adapters, embedded, growth, host, peers, roofline, startup
 from harness.cli.main import main
 from harness.cli.verbs import bench
 
@@ -21,14 +20,9 @@ def small(monkeypatch, tmp_path):
         monkeypatch.setattr(growth, name, value)
     monkeypatch.setattr(host, "STORED_REPEATS", 2)
     monkeypatch.setattr(host, "POSITIONS", 100)
-    monkeypatch.setattr(attention, "REPEATS", 1)
-    monkeypatch.setattr(attention, "CALLS", 1)
     monkeypatch.setattr(peers, "PROBED", 1)
     monkeypatch.setattr(peers, "CAP", 24)
-    for part in (attention, peers):
-        monkeypatch.setattr(part, "can_compile", lambda: False)
-    monkeypatch.setattr(resampling, "RESAMPLES", 2000)
-    monkeypatch.setattr(resampling, "PROMPTS", 100)
+    monkeypatch.setattr(peers, "can_compile", lambda: False)
     monkeypatch.setattr(roofline, "REPEATS", 1)
     monkeypatch.setattr(roofline, "CAP", 24)
     monkeypatch.setattr(startup, "REPEATS", 1)
@@ -51,8 +45,8 @@ def test_every_part_notes_as_many_measurements_as_it_announces(part, tmp_path):
 
 
 def test_tables_and_figure_are_written(tmp_path, capsys):
-    assert main(["bench", "growth", "resampling", "out=here"]) == 0
-    announced = growth.steps() + resampling.steps()
+    assert main(["bench", "growth", "adapters", "repeats=2", "out=here"]) == 0
+    announced = growth.steps() + adapters.steps(2)
     assert f"{announced}/{announced}" in capsys.readouterr().err.splitlines()[-1]
     written = {path.name for path in (tmp_path / "here").iterdir()}
     assert written == {
@@ -60,7 +54,7 @@ def test_tables_and_figure_are_written(tmp_path, capsys):
         "context.csv",
         "width.csv",
         "output.csv",
-        "resampling.csv",
+        "adapters.csv",
         "growth.png",
         "growth.pdf",
     }
@@ -72,15 +66,9 @@ def test_peers_refuse_to_compare_what_says_something_else():
         peers._check_alike({peers.BASE: [peers.Answer([1, 2], 0.1)], "other": [peers.Answer([1, 3], 0.1)]})
 
 
-def test_scipy_and_we_agree_on_every_statistic_of_a_cell():
-    note = resampling.resampling_part(lambda: None).notes[0]
-    apart = float(note.split("at most ")[1].split(" %")[0])
-    assert apart < 20  # of an interval, with a tenth of the resamples
-
-
 def test_prompts_that_are_measured_are_no_others():
-    model = measuring.load()
-    measured, apart = measuring.prompts(model, 5), measuring.prompts(model, 5, skip=5)
+    model = embedded.load()
+    measured, apart = embedded.prompts(model, 5), embedded.prompts(model, 5, skip=5)
     assert not {tuple(one) for one in measured} & {tuple(one) for one in apart}
 
 

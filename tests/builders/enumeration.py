@@ -31,8 +31,8 @@ class Scripted:
         for probability in probabilities.tolist():
             chances.append(all_so_far * (1 - probability))
             all_so_far *= probability
-        standing = self._next([*chances, all_so_far])
-        return torch.arange(len(probabilities)) < standing
+        accepted = self._next([*chances, all_so_far])
+        return torch.arange(len(probabilities)) < accepted
 
     def choose(self, weights: Tensor) -> Tensor:
         rows = weights.double()

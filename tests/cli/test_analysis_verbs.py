@@ -31,7 +31,7 @@ def test_everything_that_can_be_made_is_made_and_the_rest_is_named(runs, tmp_pat
     out, err = capsys.readouterr()
     assert out.splitlines()[-1] == str(tmp_path / "index.md")
     made = {path.name for path in tmp_path.iterdir()}
-    for name in ("figure1", "figure3", "figure5", "accepted_t0", "standing_t0", "rate_t0"):
+    for name in ("figure1", "figure3", "figure5", "acceptance_length_t0", "acceptance_rate_t0", "rate_t0"):
         assert {f"{name}.png", f"{name}.pdf"} <= made
     for name in TABLES.split(","):
         assert {f"{name}.csv", f"{name}.md", f"{name}.tex"} <= made

@@ -44,7 +44,7 @@ def test_everything_is_made_and_the_tables_are_printed(folder, tmp_path, capsys)
     assert "(prediction)" in printed
     assert "tau = 5 ms a call, delta = 0.1 ms a row" in printed
     names = {path.name for path in out.iterdir()}
-    tables = {f"{name}.csv" for name in ("replay", "monotonicity", "partial_branches", "devices")}
+    tables = {f"{name}.csv" for name in ("simulation", "monotonicity", "partial_branches", "devices")}
     figures = {f"{name}_figure.png" for name in ("monotonicity", "partial_branches", "winners")}
     assert tables | figures <= names
 

@@ -9,13 +9,13 @@ from harness.records.trace import FILE, Proposal, Trace, TracedIteration, read_t
 
 
 def iteration(**changes) -> TracedIteration:
-    """Two of three draft tokens stand, the third is corrected."""
+    """Two of three draft tokens are accepted, the third is corrected."""
     values = {
         "prefix_tail": ["=", "24"],
         "draft": [",", "24", "+"],
         "verifier": [",", "24", "-", "2"],
         "positions": [7, 8, 9],
-        "standing": 2,
+        "accepted_drafts": 2,
         "proposals": [Proposal(0, 1, [",", "24", "-", "9", "="])],
     }
     return TracedIteration(**values | changes)
@@ -36,17 +36,23 @@ def test_what_is_written_is_read_again(tmp_path):
     assert read_traces(tmp_path) == traces
 
 
+def test_files_call_accepted_drafts_standing():
+    (written,) = traces_json([trace()])["traces"][0]["iterations"]
+    assert written["standing"] == 2
+    assert "accepted_drafts" not in written
+
+
 def test_a_run_that_was_not_replayed_has_no_traces(tmp_path):
     assert read_traces(tmp_path) == []
 
 
-def test_an_iteration_emits_what_stands_and_the_verifiers_token():
+def test_an_iteration_emits_accepted_drafts_and_the_verifiers_token():
     assert iteration().emitted == [",", "24", "-"]
-    assert iteration(positions=[7], standing=1).emitted == [","]
-    assert iteration(draft=[], verifier=["x"], positions=[1], standing=0).emitted == ["x"]
+    assert iteration(positions=[7], accepted_drafts=1).emitted == [","]
+    assert iteration(draft=[], verifier=["x"], positions=[1], accepted_drafts=0).emitted == ["x"]
 
 
-def test_the_largest_branch_that_assumes_no_more_than_stands_is_selected():
+def test_the_largest_branch_that_assumes_no_more_than_was_accepted_is_selected():
     branches = [Proposal(0, 1, ["a"]), Proposal(2, 3, ["b"]), Proposal(3, 4, ["c"])]
     assert iteration(proposals=branches).selected == branches[1]
     assert iteration(proposals=branches, positions=[7]).selected == branches[0]

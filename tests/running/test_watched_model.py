@@ -33,7 +33,7 @@ def test_packed_shows_draft_prediction_and_proposals_of_each_iteration():
         ["2", "3", "0", "0"],
         ["2", "3", "4", "5", "6"],
     )
-    assert (second.positions, second.standing, second.emitted) == ([2, 3, 4], 2, ["2", "3", "4"])
+    assert (second.positions, second.accepted_drafts, second.emitted) == ([2, 3, 4], 2, ["2", "3", "4"])
     (proposal,) = second.proposals
     assert (proposal.branch, proposal.first_offset, proposal.tokens) == (0, 2, ["3", "4", "0"])
 
@@ -49,7 +49,7 @@ def test_what_the_selected_proposal_holds_beyond_the_emitted_tokens_is_the_next_
 
 def test_both_calls_of_linear_are_one_iteration():
     _, second, *_ = traced(Linear(4), correct_up_to=3, cap=9)
-    assert (second.draft, second.standing, second.emitted) == (["2", "3", "4", "0"], 3, ["2", "3", "4", "5"])
+    assert (second.draft, second.accepted_drafts, second.emitted) == (["2", "3", "4", "0"], 3, ["2", "3", "4", "5"])
     assert (second.calls, second.seconds) == (2, 0.5)
     (proposal,) = second.proposals
     assert (proposal.tokens, proposal.is_draft) == (second.draft, True)
@@ -60,7 +60,7 @@ def test_both_calls_of_linear_are_one_iteration():
 def test_an_end_inside_the_draft_leaves_no_token_of_the_verifiers_own(schedule):
     last = traced(schedule, correct_up_to=100, cap=20, eos=3)[-1]
     assert last.emitted[-1] == "3"
-    assert last.standing == last.accepted
+    assert last.accepted_drafts == last.accepted
 
 
 def test_the_gap_is_that_of_the_two_largest_logits():

@@ -146,8 +146,8 @@ class NewestDenominator(Sampling):
 class ResidualNotRenormalized(Sampling):
     """Mutation: what the residual lacks to 1 goes to the first token."""
 
-    def _own_weights(self, p, draft, standing, vocab):
-        weights = super()._own_weights(p, draft, standing, vocab).clone()
+    def _correction_weights(self, p, draft, accepted_drafts, vocab):
+        weights = super()._correction_weights(p, draft, accepted_drafts, vocab).clone()
         weights[:, 0] += (1 - weights.sum()).clamp(min=0)
         return weights
 
@@ -155,17 +155,17 @@ class ResidualNotRenormalized(Sampling):
 class BonusFromTheDraft(Sampling):
     """Mutation: after full acceptance the bonus is drawn from the last draft token's distribution."""
 
-    def _own_weights(self, p, draft, standing, vocab):
-        if len(draft) and int(standing) == len(draft):
-            return draft.distributions.dense_row(standing - 1, vocab)
-        return super()._own_weights(p, draft, standing, vocab)
+    def _correction_weights(self, p, draft, accepted_drafts, vocab):
+        if len(draft) and int(accepted_drafts) == len(draft):
+            return draft.distributions.dense_row(accepted_drafts - 1, vocab)
+        return super()._correction_weights(p, draft, accepted_drafts, vocab)
 
 
 class CorrectionFromP(Sampling):
     """Mutation: a rejection draws from p instead of the residual."""
 
-    def _own_weights(self, p, draft, standing, vocab):
-        return p.dense_row(standing, vocab)
+    def _correction_weights(self, p, draft, accepted_drafts, vocab):
+        return p.dense_row(accepted_drafts, vocab)
 
 
 class SampledBeforeSelection(Quadratic):

@@ -40,12 +40,12 @@ def test_quadratic_continues_the_branch_that_verification_selects():
     model = counting_model(correct_up_to=3)
     decode(Quadratic(3), model, cap=7)
     drafts = [call.draft.tokens.tolist() for call in model.calls]
-    # Branch 2 stands in call 2; its context ends at token 3, so offset 1 (token 4) is the correction, dropped.
+    # Branch 2 is right in call 2; its context ends at token 3, so offset 1 (token 4) is the correction, dropped.
     assert drafts == [[], [2, 3, 0], [5, 6, 0]]
     assert [list(call.branches) for call in model.calls] == [[0], [0, 1, 2, 3], [0, 1, 2, 3]]
 
 
-def test_partial_branches_fall_back_to_the_largest_branch_that_stands():
+def test_partial_branches_fall_back_to_the_largest_branch_that_came_true():
     model = counting_model(correct_up_to=3)
     decode(Branches(5, [0, 1]), model, cap=8)
     drafts = [call.draft.tokens.tolist() for call in model.calls]

@@ -66,7 +66,7 @@ def test_the_correction_comes_from_p_when_the_residual_is_zero():
     assert accepted.tokens[0] in (0, 1)
 
 
-def test_a_q_that_underflowed_stands_only_where_p_is_positive():
+def test_a_q_that_underflowed_is_accepted_only_where_p_is_positive():
     sampling, chance = rule()
     sampling.verify(draft_of([0, 0], [[0.0, 1.0], [0.0, 1.0]]), log([0.5, 0.5], [0.0, 1.0], [1.0, 0.0]))
     assert chance.probabilities.tolist() == [1.0, 0.0]
@@ -182,10 +182,7 @@ def test_dense_and_stored_rows_say_the_same():
 
 
 def test_truncated_drafts_store_their_nonzero_entries_alone():
-    # Section 3.2: top-k = 20 of 151,936 tokens. An entry costs 12 bytes (float32 and int64) instead of 4.
+    # Section 3.2: top-k = 20 of 151,936 tokens.
     logits = torch.randn(31, 151_936, generator=torch.Generator().manual_seed(0))
-    full = SamplingParams(1.0).distributions(logits).memory_bytes
-    stored = SamplingParams(1.0, top_k=20).distributions(logits).memory_bytes
-    assert full == 31 * 151_936 * 4
-    assert stored == 31 * 20 * 12
-    assert full / stored > 2500
+    stored = SamplingParams(1.0, top_k=20).distributions(logits)
+    assert stored.probabilities.shape == stored.ids.shape == (31, 20)

@@ -42,7 +42,7 @@ def test_counts_begin_anew_when_used_up():
     assert emitted(Linear(7), [3], cap=10) == [1, 3, 3, 3]
 
 
-def test_a_draft_too_short_for_its_count_stands_whole():
+def test_a_draft_too_short_for_its_count_is_accepted_whole():
     # Packed drafts W at first, then the W - A that are unresolved: 7, then none, then 7 - 1 of them.
     assert emitted(Packed(7), [8], cap=17) == [1, 8, 1, 7]
     assert emitted(Quadratic(3), [10], cap=9) == [1, 4, 4]

@@ -39,7 +39,7 @@ def test_packed_and_separate_calls_are_equal_and_every_point_is_measured(folder)
 
 
 def test_proposals_that_see_the_draft_are_found(monkeypatch):
-    """Branch 0 assumes that nothing of the draft stands, so its rows must not see any of it (appendix D.1)."""
+    """Branch 0 assumes that nothing of the draft is accepted, so its rows must not see any of it (appendix D.1)."""
 
     def leaking(*shape):
         layout = regular_layout(*shape)

@@ -27,7 +27,7 @@ class Inputs:
     """What everything is made from.
 
     Attributes:
-      more: methods to replay beside the paper's.
+      more: methods to simulate beside the paper's.
       cost: of calls; None where nobody said.
       records: responses that it was fitted to, and is compared with; None where it was given.
     """
@@ -42,7 +42,7 @@ def atlas_products(inputs: Inputs) -> Mapping[str, Callable[[], Table | Figure]]
     """Tables and figures, not made yet."""
     simulation = inputs.simulation
     made: dict[str, Callable[[], Table | Figure]] = {
-        "replay": partial(simulation_table, simulation, inputs.more, inputs.cost),
+        "simulation": partial(simulation_table, simulation, inputs.more, inputs.cost),
         "monotonicity": partial(monotonicity_table, simulation),
         "monotonicity_figure": partial(monotonicity_figure, simulation),
         "partial_branches": partial(partial_table, simulation),

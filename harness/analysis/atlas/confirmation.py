@@ -1,7 +1,7 @@
-"""Real runs of what replays recommend: every method of the records beside the best Packed and the best Quadratic.
+"""Real runs of what simulation recommends: every method of the records beside the best Packed and the best Quadratic.
 
-Wall time is what a replay cannot know. Rates are ratios of totals over the prompts that all methods answered; a rival
-is the width with the most tokens/s among those measured.
+Wall time is what a simulation cannot know. Rates are ratios of totals over the prompts that all methods answered; a
+rival is the width with the most tokens/s among those measured.
 """
 
 from collections.abc import Sequence

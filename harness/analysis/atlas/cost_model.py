@@ -1,4 +1,4 @@
-"""What calls cost: a call on n rows takes tau + delta n (section 1), so a response's time follows from a replay.
+"""What calls cost: a call on n rows takes tau + delta n (section 1), so a response's time follows from a simulation.
 
     wall = tau x calls + delta x rows + host x iterations
 

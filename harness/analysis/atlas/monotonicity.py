@@ -28,7 +28,7 @@ class Turns:
 
     Attributes:
       right, wrong: int64 [distances]; by how far the position was ahead of its shorter context, from 2 on. The
-        nearest position ahead is the verifier's own by the time that the context has grown.
+        nearest position ahead is the correction's by the time that the context has grown.
       right_at, wrong_at: int64 [bins]; by the position, in bins of `BIN`.
       positions, monotone: output positions, and those whose proposals do as the assumption says.
     """
@@ -99,7 +99,7 @@ def turns(prompts: Sequence[PromptAtlas], width: int) -> Turns:
 
 
 def dominance(simulation: Simulation, width: int) -> Dominance:
-    """Replays both schedules."""
+    """Simulates both schedules."""
     packed, linear = (method(name, width).simulate(simulation) for name in (SUBJECT, BASELINE))
     packed_lengths, linear_lengths = _lengths(packed), _lengths(linear)
     ahead = [_is_ahead(one, other) for one, other in zip(packed_lengths, linear_lengths, strict=True)]

@@ -7,8 +7,8 @@ A budget of k branches makes calls of B(1 + k) rows at most. Sets of each budget
     searched    one branch after another, each the one that most lowers the calls of the prompts searched on
     confident   chosen anew for each draft by the drafter's own probabilities of its tokens
 
-The last kind is known by replay alone. As a schedule it needs one more transfer an iteration: branches decide how many
-rows a call has, so the host must know the probabilities of a draft before the call that verifies it, and what one
+The last kind is known by simulation alone. As a schedule it needs one more transfer an iteration: branches decide how
+many rows a call has, so the host must know the probabilities of a draft before the call that verifies it, and what one
 iteration transfers is on its way before that draft is drawn.
 
 Sets are chosen on every second prompt and compared on the others, so that searching cannot flatter itself. The rivals
@@ -77,8 +77,8 @@ def confident(width: int, budget: int) -> Candidate:
 def likely_branches(budget: int, drafted: Ints, probabilities: NDArray[np.float32]) -> NDArray[np.bool_]:
     """A `Chooser`: 0 and up to budget - 1 branches that most raise the expected context of the next draft.
 
-    At least b tokens stand with the product of the first b probabilities, S(b), if the drafter knows itself. Adding b
-    between the chosen neighbours a and c raises the expected selected branch by (b - a)(S(b) - S(c)).
+    At least b tokens are accepted with the product of the first b probabilities, S(b), if the drafter knows itself.
+    Adding b between the chosen neighbours a and c raises the expected selected branch by (b - a)(S(b) - S(c)).
     """
     drafts, width = probabilities.shape
     outcomes = np.arange(width + 1)

@@ -1,14 +1,14 @@
-"""Replays schedules on a draft atlas: exact calls, rows and accepted tokens of every prompt, without the model.
+"""Simulates schedules on a draft atlas: exact calls, rows and accepted tokens of every prompt, without the model.
 
 Under greedy decoding a response is, at any time, a number of verified output tokens and a draft, and a draft is known
-by the region that it was proposed in: its kind, and the context that it was made from. How many of its tokens stand
-is the run of right proposals that the atlas holds there. Regions are always made from verified contexts: that of a
-branch b which was selected is the old prefix with b draft tokens that stood.
+by the region that it was proposed in: its kind, and the context that it was made from. How many of its tokens are
+accepted is the run of right proposals that the atlas holds there. Regions are always made from verified contexts: that
+of a branch b which was selected is the old prefix with b accepted draft tokens.
 
     call                           region that the next draft comes from
     prompt's                       branch, context 0
     sole branch {0}                fresh, context c
-    several branches, h stood      branch, context c + b with the largest branch b <= h
+    several branches, h accepted   branch, context c + b with the largest branch b <= h
     Linear's drafting call         fresh, context c; verified by the next call
 
 All prompts advance together, one iteration at a time; everything is an integer.
@@ -27,7 +27,7 @@ from harness.records.atlas import KINDS, Atlas, Kind, PromptAtlas
 Ints = NDArray[np.int64]
 FRESH, BRANCH = range(len(KINDS))
 
-# The branches of a call after which up to so many draft tokens may stand, ascending, 0 first.
+# The branches of a call after which up to so many draft tokens may be accepted, ascending, 0 first.
 Policy = Callable[[int], Sequence[int]]
 # The same for many drafts at once, from their lengths, int64 [n], and the drafter's probabilities of their tokens,
 # float32 [n, width], 0 behind their ends: bool [n, width + 1], whether there is a branch for each outcome.
@@ -77,7 +77,7 @@ def tokens_per_nfe_ratio(one: Simulated, other: Simulated) -> Statistic:
 
 
 class Simulation:
-    """An atlas, prepared for replays."""
+    """An atlas, prepared for simulating schedules."""
 
     def __init__(self, atlas: Atlas):
         self.atlas = atlas
@@ -128,8 +128,8 @@ class Simulation:
         prompts = np.flatnonzero(self._lengths > 1)
         verified = np.ones_like(prompts)
         while prompts.size:
-            standing = runs[FRESH, prompts, verified, 0]
-            emitted = np.minimum(standing + 1, self._lengths[prompts] - verified)
+            accepted_drafts = runs[FRESH, prompts, verified, 0]
+            emitted = np.minimum(accepted_drafts + 1, self._lengths[prompts] - verified)
             yield prompts, emitted, 2 * (width + 1)
             verified = verified + emitted
             going = verified < self._lengths[prompts]
@@ -145,14 +145,14 @@ class Simulation:
         while prompts.size:
             covered = verified - context  # offsets of the draft's region that are resolved
             drafted = np.maximum(width + kind - covered, 0)
-            standing = runs[kind, prompts, context, np.minimum(covered, width + 1)]
-            emitted = np.minimum(standing + 1, self._lengths[prompts] - verified)
+            accepted_drafts = runs[kind, prompts, context, np.minimum(covered, width + 1)]
+            emitted = np.minimum(accepted_drafts + 1, self._lengths[prompts] - verified)
             offsets = np.minimum(covered[:, None] + outcomes[:-1], width + 1)
             place = (kind[:, None], prompts[:, None], context[:, None], offsets)
             chosen = choose(drafted, None if probabilities is None else probabilities[place])
             counts = chosen.sum(axis=1)
             yield prompts, emitted, (width + 1) * (1 + counts)
-            usable = chosen & (outcomes <= standing[:, None])
+            usable = chosen & (outcomes <= accepted_drafts[:, None])
             kind = (counts > 1).astype(np.int64)
             context = verified + width - usable[:, ::-1].argmax(axis=1)
             verified = verified + emitted

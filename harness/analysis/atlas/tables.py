@@ -18,7 +18,7 @@ from harness.records.metrics import BASELINE
 PAIR = (SUBJECT, BASELINE)
 
 
-class Replayed(NamedTuple):
+class Shown(NamedTuple):
     """A method on the atlas, and the baseline of the same width, where it has one."""
 
     method: Method
@@ -77,8 +77,8 @@ class DevicePrediction(NamedTuple):
     best: Mapping[str, Best]
 
 
-# Of a `Replayed`.
-REPLAYED = (
+# Of a `Shown`.
+SIMULATED = (
     Column("Schedule", "", lambda one: look(one.method.schedule).label),
     Column("W", "", lambda one: one.method.width or None),
     Column("Tokens/NFE", "", lambda one: one.simulated.tokens_per_nfe, decimals=3),
@@ -123,20 +123,20 @@ PACKED_OVER_LINEAR = Column(
 def simulation_table(simulation: Simulation, more: Sequence[Method], cost: CostModel | None) -> Table:
     """Tokens/NFE and rows of every method, with ratios to Linear of the same width."""
     baselines = {width: simulation.linear(width) for width in simulation.atlas.widths}
-    notes = [f"Replayed, temperature 0; rows include the prompt's. Brackets: {INTERVALS}.", simulation.atlas.label]
+    notes = [f"Simulated, temperature 0; rows include the prompt's. Brackets: {INTERVALS}.", simulation.atlas.label]
     if cost:
         notes.insert(1, f"Predicted with {cost_label(cost)}.")
     return Table(
-        name="replay",
-        title="Every schedule, replayed from the atlas",
-        columns=[*REPLAYED, *(_predicted_columns(cost) if cost else ())],
-        items=[Replayed(one, one.simulate(simulation), baselines.get(one.width)) for one in methods(simulation, more)],
+        name="simulation",
+        title="Every schedule, simulated from the atlas",
+        columns=[*SIMULATED, *(_predicted_columns(cost) if cost else ())],
+        items=[Shown(one, one.simulate(simulation), baselines.get(one.width)) for one in methods(simulation, more)],
         notes=notes,
     )
 
 
 def _predicted_columns(cost: CostModel) -> Sequence[Column]:
-    """Of a `Replayed`: what costs say about its throughput."""
+    """Of a `Shown`: what costs say about its throughput."""
     return (
         Column("Tokens/s, predicted", "", lambda one: one.throughput(cost), decimals=1),
         Column("Tokens/s / Linear-SS, predicted", "", lambda one: one.throughput_ratio(cost), decimals=3),

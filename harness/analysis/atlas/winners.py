@@ -1,4 +1,4 @@
-"""Which schedule wins where: replays of made-up drafters, from hopeless to perfect, at every tau / delta.
+"""Which schedule wins where: simulations of made-up drafters, from hopeless to perfect, at every tau / delta.
 
 A made-up drafter is right about a position from all contexts that are less than some distance away. That distance is
 geometric, and independent from position to position, so assumption 3.1 holds, and one number says how good it is.

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from harness.analysis import canvas
-from harness.analysis.measures.distributions import accepted_shares, rate_over_output, standing_shares
+from harness.analysis.measures.distributions import acceptance_length_shares, acceptance_rates, rate_over_output
 from harness.analysis.study.cells import LEFT_TO_RIGHT, Method
 from harness.analysis.study.grid import NotMeasured, cell_label, methods_in_order
 from harness.analysis.study.paired import PairedCell
@@ -22,30 +22,30 @@ ACROSS = 3
 TITLE_CHARACTERS = 28
 
 
-def accepted_figure(study: Study, temperature: float) -> Figure:
-    """How many tokens iterations emit."""
+def acceptance_length_figure(study: Study, temperature: float) -> Figure:
+    """Acceptance lengths: how many tokens iterations emit."""
 
     def plot(axes: Axes, cell: PairedCell, method: Method) -> None:
-        shares = accepted_shares(cell, method)
+        shares = acceptance_length_shares(cell, method)
         canvas.plot_line(axes, method.schedule, np.arange(len(shares))[1:], 100 * shares[1:])
 
-    caption = "Tokens that an iteration emits, the verifier's own included; the prompt's call is left out."
+    caption = "Tokens that an iteration emits, the correction or bonus token among them; the prompt's call is left out."
     labels = ("tokens emitted in an iteration", "share of iterations (%)")
     return _panels(study, temperature, plot, labels, caption, _drafts)
 
 
-def standing_figure(study: Study, temperature: float) -> Figure:
-    """How far drafts stand."""
+def acceptance_rate_figure(study: Study, temperature: float) -> Figure:
+    """Acceptance rate by draft position."""
 
     def plot(axes: Axes, cell: PairedCell, method: Method) -> None:
-        shares = standing_shares(cell, method)
+        shares = acceptance_rates(cell, method)
         canvas.plot_line(axes, method.schedule, np.arange(len(shares)) + 1, 100 * shares)
 
     caption = (
-        "Share of iterations in which the draft stood up to and including this position; a response's first and last "
-        "iterations are left out."
+        "Share of iterations in which the draft was accepted up to and including this position; a response's first and "
+        "last iterations are left out."
     )
-    return _panels(study, temperature, plot, ("draft position", "draft stands (%)"), caption, _drafts)
+    return _panels(study, temperature, plot, ("draft position", "acceptance rate (%)"), caption, _drafts)
 
 
 def rate_figure(study: Study, temperature: float) -> Figure:

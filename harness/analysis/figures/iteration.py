@@ -1,4 +1,7 @@
-"""Figure 2: one iteration of Packed-SS, drawn from a recorded trace."""
+"""Figure 2: one iteration of Packed-SS, drawn from a recorded trace.
+
+What became of each token is decided by the trace's grid; here each state has a shade.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -14,31 +17,40 @@ from harness.analysis.study.grid import NotMeasured
 from harness.analysis.study.runs import Facts
 from harness.analysis.study.study import WINDOWED, Study
 from harness.analysis.style import SUBJECT, look, model_label, task_label
+from harness.analysis.trace_grid import STATES, GridToken, View, views
 from harness.errors import UserError
-from harness.records.trace import FILE, Proposal, Trace, TracedIteration, read_traces
+from harness.records.trace import FILE, Trace, TracedIteration, read_traces
 
 MAX_OFFSETS = 9
 PREFIX = 2
-PIECE = 9  # characters shown of a token
 
 
 class Shade(NamedTuple):
-    """How a token stands in the drawing."""
+    """How tokens of one state are drawn."""
 
     face: str
     edge: str
     style: str
     text: str
-    label: str
 
 
-PLAIN = Shade("white", "#808080", "-", "black", "draft or verified prefix")
-STANDS = Shade("#CDE5F3", "#0072B2", "-", "black", "stands: draft and verifier agree")
-CORRECTION = Shade("#FBE3B5", "#B36B00", "-", "black", "verifier's own token: correction or bonus")
-UNREACHED = Shade("white", "#B0B0B0", ":", "#909090", "computed, not reached")
-DISCARDED = Shade("#EFEFEF", "#B0B0B0", ":", "#909090", "proposal, position already resolved")
-KEPT = Shade("#DDD3EA", "#5B3A8C", "-", "black", "proposal kept: the next draft")
-SHADES = (PLAIN, STANDS, CORRECTION, UNREACHED, DISCARDED, KEPT)
+SHADES = {
+    "plain": Shade("white", "#808080", "-", "black"),
+    "accepted": Shade("#CDE5F3", "#0072B2", "-", "black"),
+    "correction": Shade("#FBE3B5", "#B36B00", "-", "black"),
+    "unreached": Shade("white", "#B0B0B0", ":", "#909090"),
+    "discarded": Shade("#EFEFEF", "#B0B0B0", ":", "#909090"),
+    "kept": Shade("#DDD3EA", "#5B3A8C", "-", "black"),
+}
+Tokens = Sequence[GridToken | None]
+
+
+class Numbered(NamedTuple):
+    """An iteration, its number from 1, and its grid."""
+
+    number: int
+    iteration: TracedIteration
+    view: View
 
 
 def iteration_figure(study: Study) -> Figure:
@@ -48,26 +60,35 @@ def iteration_figure(study: Study) -> Figure:
       NotMeasured: no run folder holds a trace of Packed-SS.
     """
     trace, facts = _find(study)
-    number, iteration = _telling(trace)
-    proposal = iteration.selected
-    last = max(len(iteration.draft) + 1, proposal.last_offset)
+    number, iteration, view = _telling(trace)
+    draft, verifier, drafter = (line.cells for line in view.lines)
+    last = view.offsets
     shown = min(last, MAX_OFFSETS)
     drawn = canvas.figure(3.1)
     axes = drawn.subplots()
     axes.axis("off")
-    prefix = _pieces(iteration.prefix_tail[-PREFIX:])
+    prefix = [GridToken(piece, "plain") for piece in view.prefix[-PREFIX:]]
     axes.set_xlim(-2.15 - len(prefix), shown + 1.3)
     axes.set_ylim(5.45, -0.65)
     for offset in range(1, shown + 1):
         axes.text(offset, -0.35, f"+{offset}", ha="center", va="center", color="#404040")
     if shown < last:
         axes.text(shown + 0.65, -0.35, f"… +{last}", ha="left", va="center", color="#404040", fontsize=canvas.SMALL)
-    _reads(axes, f"iteration {number} reads", 0.5, prefix, iteration, shown)
-    _verifies(axes, iteration, shown)
-    _proposes(axes, iteration, proposal, shown)
-    _reads_next(axes, f"iteration {number + 1} reads", prefix, iteration, proposal, shown)
+    lines = (
+        (0.5, f"iteration {number} reads", prefix, draft),
+        (2.0, "verifier", [], verifier),
+        (3.15, "drafter", [], drafter),
+        (4.65, f"iteration {number + 1} reads", prefix, _reads_next(verifier, drafter)),
+    )
+    for y, name, before, tokens in lines:
+        axes.text(-2.1 - len(prefix), y, name, ha="left", va="center", fontsize=7.5)
+        _tokens(axes, y, before, tokens[:shown])
+    _marks(axes, verifier[: min(len(draft), shown)])
+    emitted = 2 * [min(iteration.accepted, shown) + 0.5]
+    axes.plot(emitted, (0.0, 5.2), color="black", linestyle="--", linewidth=0.7, zorder=0)
     keys = [
-        Patch(facecolor=shade.face, edgecolor=shade.edge, linestyle=shade.style, label=shade.label) for shade in SHADES
+        Patch(facecolor=shade.face, edgecolor=shade.edge, linestyle=shade.style, label=STATES[state].label)
+        for state, shade in SHADES.items()
     ]
     drawn.legend(handles=keys, loc="outside upper center", ncols=3, frameon=False)
     canvas.footnotes(
@@ -100,75 +121,40 @@ def _is_shown(trace: Trace) -> bool:
     return is_greedy_packed and any(iteration.draft and iteration.selected for iteration in trace.iterations)
 
 
-def _telling(trace: Trace) -> tuple[int, TracedIteration]:
-    """The iteration to show, and its number from 1: one that shows everything that can happen."""
+def _telling(trace: Trace) -> Numbered:
+    """The iteration to show: one that shows everything that can happen."""
 
-    def rank(numbered: tuple[int, TracedIteration]) -> tuple[bool, int]:
-        iteration = numbered[1]
-        kept = iteration.selected.last_offset - iteration.accepted
-        shows_all = 2 <= iteration.accepted <= len(iteration.draft) and kept >= 1
-        return not shows_all, abs(iteration.accepted - 3)
+    def rank(one: Numbered) -> tuple[bool, int]:
+        states = {token.state for line in one.view.lines for token in line.cells if token}
+        return states != STATES.keys(), abs(one.iteration.accepted - 3)
 
     candidates = [
-        (number, iteration)
-        for number, iteration in enumerate(trace.iterations, start=1)
+        Numbered(number, iteration, view)
+        for number, (iteration, view) in enumerate(zip(trace.iterations, views(trace), strict=True), start=1)
         if iteration.draft and iteration.selected
     ]
     return min(candidates, key=rank)
 
 
-def _reads(axes: Axes, name: str, y: float, prefix: Sequence[str], iteration: TracedIteration, shown: int) -> None:
-    _name(axes, name, y, len(prefix))
-    _prefix(axes, y, prefix)
-    for offset, piece in enumerate(_pieces(iteration.draft[:shown]), start=1):
-        _token(axes, offset, y, piece, PLAIN)
+def _reads_next(verifier: Tokens, drafter: Tokens) -> Tokens:
+    """What the next iteration starts from: what this one emits, and the proposals that it keeps."""
+    emitted = [token for token in verifier if token and token.state in ("accepted", "correction")]
+    return [*emitted, *(token if token and token.state == "kept" else None for token in drafter[len(emitted) :])]
 
 
-def _verifies(axes: Axes, iteration: TracedIteration, shown: int) -> None:
-    y = 2.0
-    _name(axes, "verifier", y, len(iteration.prefix_tail[-PREFIX:]))
-    for offset, piece in enumerate(_pieces(iteration.verifier[:shown]), start=1):
-        shade = STANDS if offset < iteration.accepted else CORRECTION if offset == iteration.accepted else UNREACHED
-        _token(axes, offset, y, piece, shade)
-        if offset <= min(iteration.accepted, len(iteration.draft)):
-            agrees = iteration.draft[offset - 1] == iteration.verifier[offset - 1]
-            axes.text(offset, 1.25, "=" if agrees else "≠", ha="center", va="center", fontsize=9)
-    axes.plot(
-        2 * [min(iteration.accepted, shown) + 0.5], (0.0, 5.2), color="black", linestyle="--", linewidth=0.7, zorder=0
-    )
+def _marks(axes: Axes, verifier: Tokens) -> None:
+    """Between the draft and what the verifier says to it."""
+    for offset, token in enumerate(verifier, start=1):
+        axes.text(offset, 1.25, STATES[token.state].mark, ha="center", va="center", fontsize=9)
 
 
-def _proposes(axes: Axes, iteration: TracedIteration, proposal: Proposal, shown: int) -> None:
-    y = 3.15
-    _name(axes, "drafter", y, len(iteration.prefix_tail[-PREFIX:]))
-    for offset in range(1, shown + 1):
-        piece = proposal.at(offset)
-        if piece is not None:
-            _token(axes, offset, y, _piece(piece), DISCARDED if offset <= iteration.accepted else KEPT)
-
-
-def _reads_next(
-    axes: Axes, name: str, prefix: Sequence[str], iteration: TracedIteration, proposal: Proposal, shown: int
-) -> None:
-    y = 4.65
-    _name(axes, name, y, len(prefix))
-    _prefix(axes, y, prefix)
-    for offset, piece in enumerate(_pieces(iteration.emitted[:shown]), start=1):
-        _token(axes, offset, y, piece, STANDS if offset < iteration.accepted else CORRECTION)
-    for offset in range(iteration.accepted + 1, shown + 1):
-        piece = proposal.at(offset)
-        if piece is not None:
-            _token(axes, offset, y, _piece(piece), KEPT)
-
-
-def _name(axes: Axes, text: str, y: float, prefix: int) -> None:
-    axes.text(-2.1 - prefix, y, text, ha="left", va="center", fontsize=7.5)
-
-
-def _prefix(axes: Axes, y: float, prefix: Sequence[str]) -> None:
-    for index, piece in enumerate(prefix):
-        _token(axes, index + 1 - len(prefix), y, piece, PLAIN)
-    axes.text(-len(prefix) + 0.15, y, "…", ha="right", va="center", color="#606060")
+def _tokens(axes: Axes, y: float, prefix: Tokens, tokens: Tokens) -> None:
+    """One line; its prefix ends left of offset 1."""
+    for offset, token in enumerate([*prefix, *tokens], start=1 - len(prefix)):
+        if token is not None:
+            _token(axes, offset, y, _drawable(token.text), SHADES[token.state])
+    if prefix:
+        axes.text(-len(prefix) + 0.15, y, "…", ha="right", va="center", color="#606060")
 
 
 def _token(axes: Axes, x: float, y: float, text: str, shade: Shade) -> None:
@@ -188,15 +174,9 @@ def _token(axes: Axes, x: float, y: float, text: str, shade: Shade) -> None:
     axes.text(x, y, text, ha="center", va="center", fontsize=size, color=shade.text, parse_math=False)
 
 
-def _pieces(tokens: Sequence[str]) -> Sequence[str]:
-    return [_piece(token) for token in tokens]
-
-
-def _piece(token: str) -> str:
-    """A token's text in one line, spaces visible, what the font lacks shown as a box."""
-    visible = token.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
-    visible = "".join(character if ord(character) in _glyphs() else "□" for character in visible)
-    return visible if len(visible) <= PIECE else f"{visible[: PIECE - 1]}…"
+def _drawable(text: str) -> str:
+    """`text`, with a box for what the font lacks."""
+    return "".join(character if ord(character) in _glyphs() else "□" for character in text)
 
 
 @cache

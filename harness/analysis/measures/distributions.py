@@ -16,14 +16,14 @@ PERCENTILES = (5, 25, 50, 75, 95, 99)
 POSITION_BINS = 16
 
 
-def accepted_shares(cell: PairedCell, method: Method) -> NDArray[np.float64]:
+def acceptance_length_shares(cell: PairedCell, method: Method) -> NDArray[np.float64]:
     """Share of iterations that emitted 0, 1, 2, ... tokens: [most + 1]; the prompt's call is left out."""
     counts = _accepted(cell, method, last=True)
     return np.bincount(counts) / len(counts) if len(counts) else np.zeros(0)
 
 
-def standing_shares(cell: PairedCell, method: Method) -> NDArray[np.float64]:
-    """Share of iterations in which draft token 1, 2, ... stood, all before it standing too: [most].
+def acceptance_rates(cell: PairedCell, method: Method) -> NDArray[np.float64]:
+    """Share of iterations in which draft token 1, 2, ... was accepted, and so all before it: [most].
 
     An iteration that emits A tokens keeps A - 1 of its draft. A response's last iteration is left out: what it emits
     is cut at EOS and at the cap.

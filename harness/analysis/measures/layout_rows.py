@@ -73,13 +73,11 @@ def cost(family: str, schedule: str, width: int, config: Mapping[str, Any]) -> C
     row = row_of(schedule)
     if not row.iteration or not row.has_formula:
         return None
-    if not row.drafts:
-        # The last token alone; what SetDLM's layout evaluates of the open position beside it is not counted.
-        return Cost(1, 1, 0, 0)
     if family == NEMOTRON:
         calls = [_nemotron(call, width, config) for call in row.iteration]
     elif family == SETDLM:
-        calls = [_setdlm(call, width, config, number == 0) for number, call in enumerate(row.iteration)]
+        # Without a draft, one position is open at a time.
+        calls = [_setdlm(call, max(width, 1), config, number == 0) for number, call in enumerate(row.iteration)]
     else:
         return None
     return Cost(

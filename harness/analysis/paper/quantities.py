@@ -4,7 +4,6 @@ Those of `OF_A_CELL` have a value in every cell; those of `OVER_CELLS` are about
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from harness.analysis.bootstrap import CONFIDENCE, RESAMPLES, Statistic
 from harness.analysis.measures.divergence import distinct_labels, distinct_outputs
@@ -25,20 +24,6 @@ COMPARED = (*RIVALS, SUBJECT)
 # What tells one schedule from another: these have a direction even where the model is not the published one.
 RELATIVE = {"gain": 0.0, "difference": 0.0, "order_gain": 0.0, "ratio": 1.0, "share_model": 1.0, "share_total": 1.0,
             "share_non_model_ratio": 1.0}  # fmt: skip
-
-
-class Subject(NamedTuple):
-    """What a value is about.
-
-    Attributes:
-      cells: usually one; those averaged, or the orders compared, otherwise.
-    """
-
-    cells: Sequence[PairedCell]
-
-    @property
-    def cell(self) -> PairedCell:
-        return self.cells[0]
 
 
 def value_of(study: Study, published: Published, cells: Sequence[PairedCell]) -> Value:

@@ -10,20 +10,20 @@ from harness.analysis.study.cells import NATIVE, Method
 from harness.analysis.study.grid import methods_in_order
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.style import look
-from harness.analysis.trace_grid import View, views
+from harness.analysis.trace_grid import View, outcome, verified_state, views
 from harness.errors import UserError
 from harness.records.trace import Trace, read_traces
 
 SAMPLES = 3
 
-DRAFTED, OWN, PREDICTED = "drafted", "own", "predicted"
+PREDICTED = "predicted"
 
 
 class Piece(NamedTuple):
     """One token of an output.
 
     Attributes:
-      kind: a draft token that stood, the verifier's own, or accepted without verification.
+      kind: the token's state in the grid, accepted or correction; or predicted, accepted without verification.
       is_first: whether an iteration's tokens begin here.
       tip: which iteration it came from, and what that did.
     """
@@ -112,10 +112,8 @@ def _verdict(record: pd.Series) -> str:
 def _pieces(trace: Trace) -> Sequence[Piece]:
     pieces: dict[int, Piece] = {}
     for number, iteration in enumerate(trace.iterations, start=1):
-        verified = f"{iteration.standing} of {len(iteration.draft)} draft tokens stand"
-        tip = f"iteration {number}: {verified}, {iteration.accepted} emitted"
-        for rank, position in enumerate(iteration.positions):
-            own = PREDICTED if trace.schedule == NATIVE else OWN
-            kind = DRAFTED if rank < iteration.standing else own
-            pieces[position] = Piece(trace.tokens[position - 1], kind, rank == 0, tip)
+        tip = f"iteration {number}: {outcome(iteration)}"
+        for offset, position in enumerate(iteration.positions, start=1):
+            kind = PREDICTED if trace.schedule == NATIVE else verified_state(offset, iteration)
+            pieces[position] = Piece(trace.tokens[position - 1], kind, offset == 1, tip)
     return [pieces[position] for position in sorted(pieces)]

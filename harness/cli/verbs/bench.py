@@ -2,14 +2,12 @@
 
 Measures the harness itself on the embedded model, as ratios within one run, medians of interleaved repeats:
 
-  host        each schedule's time outside the model: microseconds, tensor operations, transfers per iteration
-  peers       tokens/s beside transformers' generate and assisted generation, with every engine that runs here
-  roofline    where the time of a forward pass goes, beside the limit of the memory's bandwidth
-  attention   which backend a mask leaves, and what it costs at a context of 1,024 tokens
-  growth      how time grows with context, width and length of the response
-  adapters    what the proposal-only adapter costs in its two modes
-  resampling  the paired bootstrap beside scipy's
-  startup     from the command to the first record
+  host      each schedule's time outside the model: microseconds, tensor operations, transfers per iteration
+  peers     tokens/s beside transformers' generate and assisted generation, with every engine that runs here
+  roofline  where the time of a forward pass goes, beside the limit of the memory's bandwidth
+  growth    how time grows with context, width and length of the response
+  adapters  what the proposal-only adapter costs in its two modes
+  startup   from the command to the first record
 
 All parts by default, in about fifteen minutes; nothing else should run meanwhile. Prints tables and writes them to DIR
 (results/bench): bench.md, one CSV a table, growth.png. Absolute times mean nothing beyond this machine and moment.
@@ -24,7 +22,7 @@ from tqdm import tqdm
 
 from harness.analysis.canvas import save, styled
 from harness.analysis.table import Table
-from harness.bench import adapters, attention, growth, host, peers, resampling, roofline, startup
+from harness.bench import adapters, growth, host, peers, roofline, startup
 from harness.cli.arguments import Takes, Words
 from harness.cli.keys import Integer, PathKey
 from harness.errors import UserError
@@ -89,10 +87,8 @@ PARTS = {
     "host": Part(host.steps, lambda repeats, note, _: [host.host_part(repeats, note)]),
     "peers": Part(peers.steps, lambda repeats, note, _: [peers.peers_part(repeats, note)]),
     "roofline": Part(lambda _: roofline.steps(), lambda _, note, __: [roofline.roofline_part(note)]),
-    "attention": Part(lambda _: attention.steps(), lambda _, note, __: [attention.attention_part(note)]),
     "growth": Part(lambda _: growth.steps(), lambda _, note, folder: _growth(note, folder)),
     "adapters": Part(adapters.steps, lambda repeats, note, _: [adapters.adapters_part(repeats, note)]),
-    "resampling": Part(lambda _: resampling.steps(), lambda _, note, __: [resampling.resampling_part(note)]),
     "startup": Part(lambda _: startup.steps(), lambda _, note, __: [startup.startup_part(note)]),
 }
 TAKES = Takes(

@@ -5,7 +5,7 @@ schedule at every recorded width; how often assumption 3.1 fails, and how far th
 partial branches beat Packed and Quadratic at equal rows; and, as predictions, throughput on devices, and which
 schedule wins where.
 
-  schedule=[NAME,...] schedules.NAME.KEY=... schedule._target_=MODULE.CLASS   more schedules to replay, as for a run
+  schedule=[NAME,...] schedules.NAME.KEY=... schedule._target_=MODULE.CLASS   more schedules to simulate, as for a run
   costs=RUNS             run folders that tau and delta are fitted to, and predictions compared with
   tau_ms=T delta_ms=D    a call costs T + D x rows milliseconds, instead
   out=PATH               where tables and figures are written; ATLAS/explored by default
@@ -139,6 +139,6 @@ def _method(name: str, schedule: Any) -> Method:
     if isinstance(schedule, OneCall) and type(schedule).decode is OneCall.decode:
         return Method(name, schedule.width, lambda simulation: simulation.one_call(schedule.width, schedule.branches))
     raise UserError(
-        f"schedules.{name}: has a loop of its own, which cannot be replayed. Subclasses of OneCall that say no more "
+        f"schedules.{name}: has a loop of its own, which cannot be simulated. Subclasses of OneCall that say no more "
         "than their branches can; others have to be run."
     )

@@ -1,7 +1,7 @@
 """usage: python -m harness trace [RUN] [KEY=VALUE ...]
 
-Shows decoding as figure 2 does, iteration by iteration: the draft, the verifier's predictions, what stands, the
-correction, which proposals are kept and discarded, rows, and time inside the model.
+Shows decoding as figure 2 does, iteration by iteration: the draft, the verifier's predictions, what is accepted,
+the correction, which proposals are kept and discarded, rows, and time inside the model.
 
   python -m harness trace schedule=[packed,quadratic] schedules.packed.width=7 prompts=[3]
   python -m harness trace RUN      what `python -m harness replay RUN` wrote, instead of decoding anything
@@ -62,7 +62,7 @@ def _recorded(given: Given) -> Sequence[Trace]:
 def _decoded(overrides: Sequence[str]) -> Iterator[Trace]:
     config = compose(["limit=1", *overrides], besides=TAKES.own)
     if config.acceptance is not None or config.weights == "random":
-        raise UserError("trace: replayed acceptance and random weights leave nothing to look at. Leave them out.")
+        raise UserError("trace: synthetic acceptance and random weights leave nothing to look at. Leave them out.")
     plan = build_plan(config)
     replay = Replay(plan, build_model(config.model))
     for item in plan.own_items:

@@ -22,7 +22,8 @@ The prompt's call is [prompt | MASK x (W + 1)] when it proposes and [prompt] whe
 mask rows see the prompt and each other.
 
 The verifier region stands first, so the rows of accepted tokens are cached where they belong. A branch's first mask
-predicts the verifier's own token, which is never used; neither is Packed's, as one token is always accepted.
+predicts where the correction or bonus token goes, which is never used; neither is Packed's, as one token is always
+accepted.
 """
 
 from collections.abc import Sequence

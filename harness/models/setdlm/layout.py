@@ -10,7 +10,7 @@ and every rank has its own textual position in all of them:
 
 Every row also sees the cached prompt and accepted tokens, and itself, and all but N see N. Besides, O and M rows see
 the O rows of earlier ranks, and the R rows of branch b see the O rows of ranks 1..b: as if the first b draft tokens
-stood. O rows without a draft token are seen by nobody else.
+were accepted. O rows without a draft token are seen by nobody else.
 
 Example, Quadratic at u = 2 with one row in N and both ranks drafted (x: the row on the left sees the row above).
 Packed has the regions N to R0 of it; Linear first asks for [N | R0], then, N being cached, for [O | M].
@@ -101,7 +101,7 @@ def window_layout(ranks: int, context_rows: int, verifies: bool, branches: Seque
       ranks: u >= 1, positions in the window.
       context_rows: p, accepted tokens that are not cached yet.
       verifies: whether the call has a draft to verify, and thus the regions O and M.
-      branches: numbers of draft tokens assumed to stand, one region R for each.
+      branches: numbers of draft tokens assumed to be accepted, one region R for each.
 
     Raises:
       ValueError: no rank, a branch without anything left to propose, a branch beyond 0 without a draft, or a call

@@ -123,12 +123,12 @@ class SetDlmModel:
         _check(call)
         return self._evaluate_window(call)
 
-    def commit(self, tokens: Tensor, standing: int | None = None) -> None:
+    def commit(self, tokens: Tensor, accepted_drafts: int | None = None) -> None:
         """Accepts `tokens` at the first ranks of the call just evaluated, which must have verified a draft.
 
         Args:
           tokens: int64 [accepted], in verification order; all but the last are draft tokens.
-          standing: how many of them are draft tokens. None: all but the last, which counts as one only where it
+          accepted_drafts: how many of them are draft tokens. None: all but the last, which counts as one only where it
             completes a fully drafted window and equals the draft; telling costs a transfer to the host, then.
 
         Raises:
@@ -138,15 +138,15 @@ class SetDlmModel:
         if verified is None or accepted > verified.verifiable:
             limit = verified.verifiable if verified else "no call that verified a draft"
             raise ValueError(f"commit: got {accepted} tokens, can accept from {limit}")
-        if standing is None:
-            standing = accepted - 1
+        if accepted_drafts is None:
+            accepted_drafts = accepted - 1
             if accepted == len(verified.window.positions) and all(verified.window.drafted):
-                standing += int(tokens[-1] == verified.draft.tokens[-1])
+                accepted_drafts += int(tokens[-1] == verified.draft.tokens[-1])
         positions = list(verified.window.positions[:accepted])
-        self.cache.length += standing
-        self._cached += positions[:standing]
-        self._cached_tokens.append(tokens[:standing])
-        self._pending = _Pending(tokens[standing:], positions[standing:])
+        self.cache.length += accepted_drafts
+        self._cached += positions[:accepted_drafts]
+        self._cached_tokens.append(tokens[:accepted_drafts])
+        self._pending = _Pending(tokens[accepted_drafts:], positions[accepted_drafts:])
         self._verified = None
 
     def commit_at(self, tokens: Tensor, positions: Sequence[int]) -> None:

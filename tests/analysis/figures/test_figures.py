@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 from harness.analysis import canvas
 from harness.analysis.figures.calls import calls_figure
-from harness.analysis.figures.distributions import accepted_figure, rate_figure, standing_figure
+from harness.analysis.figures.distributions import acceptance_length_figure, acceptance_rate_figure, rate_figure
 from harness.analysis.figures.iteration import iteration_figure
 from harness.analysis.figures.ratios import ratio_figure
 from harness.analysis.figures.time_shares import time_figure
@@ -154,7 +154,7 @@ def test_calls_are_drawn_without_any_records(nothing):
     assert [text.get_text() for text in texts(figure)].count("–") == 3
 
 
-@pytest.mark.parametrize("paint", [accepted_figure, standing_figure, rate_figure])
+@pytest.mark.parametrize("paint", [acceptance_length_figure, acceptance_rate_figure, rate_figure])
 def test_distributions_have_a_panel_for_each_cell(study, paint):
     figure = drawn(paint, study, 0.0)
     assert_readable(figure)
@@ -165,13 +165,13 @@ def test_long_names_stay_in_their_panels(tmp_path):
     for order in ("ltr", "confidence", "random"):
         names = {"model": "setdlm_trained_by_somebody_else", "task": "a_task_with_a_long_name", "width": 16}
         cell(tmp_path / order, schedules=("packed",), family="setdlm", order=order, **names)
-    figure = drawn(accepted_figure, read_study([tmp_path]), 0.0)
+    figure = drawn(acceptance_length_figure, read_study([tmp_path]), 0.0)
     assert_readable(figure)
 
 
 def test_methods_without_drafts_have_no_acceptance(tmp_path):
     cell(tmp_path / "a", schedules=("autoregressive", "packed"), mean_accepted=1)
-    figure = drawn(accepted_figure, read_study([tmp_path]), 0.0)
+    figure = drawn(acceptance_length_figure, read_study([tmp_path]), 0.0)
     assert "Autoregressive" not in says(figure)
 
 
@@ -186,7 +186,7 @@ CORRECTED = TracedIteration(
     draft=[" 24", "+", "a very long piece", "$x$", "\n", "答"],
     verifier=[" 24", "-", "5", "y", "z", "w", "v"],
     positions=[2, 3],
-    standing=1,
+    accepted_drafts=1,
     proposals=[Proposal(0, 2, list("-5=19,kl"))],
 )
 

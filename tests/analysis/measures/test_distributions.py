@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from harness.analysis.measures.distributions import accepted_shares, rate_over_output, standing_shares, wall_percentiles
+from harness.analysis.measures.distributions import (
+    acceptance_length_shares,
+    acceptance_rates,
+    rate_over_output,
+    wall_percentiles,
+)
 from harness.analysis.study.cells import Method
 from harness.analysis.study.study import read_study
 from tests.builders.synthetic_runs import record, write_run
@@ -19,18 +24,18 @@ def cell_of(tmp_path, *records):
 
 def test_the_prompts_call_is_no_iteration_with_a_draft(tmp_path):
     cell = cell_of(tmp_path, record(accepted=[1, 3, 1]), record(prompt_id="p1", accepted=[1, 3, 3]))
-    assert accepted_shares(cell, PACKED).tolist() == [0, 0.25, 0, 0.75]
+    assert acceptance_length_shares(cell, PACKED).tolist() == [0, 0.25, 0, 0.75]
 
 
 def test_a_draft_token_stands_if_more_tokens_than_its_position_are_emitted(tmp_path):
     """Iterations that count: 3 and 1 tokens, then 4; the last of each response is cut and does not."""
     cell = cell_of(tmp_path, record(accepted=[1, 3, 1, 9]), record(prompt_id="p1", accepted=[1, 4, 9]))
-    np.testing.assert_allclose(standing_shares(cell, PACKED), [2 / 3, 2 / 3, 1 / 3])
+    np.testing.assert_allclose(acceptance_rates(cell, PACKED), [2 / 3, 2 / 3, 1 / 3])
 
 
 def test_responses_of_one_iteration_have_no_distribution(tmp_path):
     cell = cell_of(tmp_path, record(accepted=[1]), record(prompt_id="p1", accepted=[1]))
-    assert len(accepted_shares(cell, PACKED)) == len(standing_shares(cell, PACKED)) == 0
+    assert len(acceptance_length_shares(cell, PACKED)) == len(acceptance_rates(cell, PACKED)) == 0
 
 
 def test_rates_follow_what_iterations_yield(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.report.html import report
-from harness.analysis.report.outputs import DRAFTED, OWN, prompts_of
+from harness.analysis.report.outputs import prompts_of
 from harness.analysis.study.study import read_study
 from harness.cli.verbs import report as verb
 from harness.errors import UserError
@@ -55,16 +55,16 @@ def test_traced_prompts_come_first_with_the_origin_of_each_token(runs):
     linear, packed = prompts[0].samples
     assert linear.pieces == []
     assert [piece.text for piece in packed.pieces] == TOKENS
-    assert [piece.kind for piece in packed.pieces] == [OWN, DRAFTED, DRAFTED, OWN, OWN]
+    assert [piece.kind for piece in packed.pieces] == ["correction", "accepted", "accepted", "correction", "correction"]
     assert [piece.is_first for piece in packed.pieces] == [True, True, False, False, True]
-    assert packed.pieces[3].tip == "iteration 2: 2 of 3 draft tokens stand, 3 emitted"
+    assert packed.pieces[3].tip == "iteration 2: 2 of 3 draft tokens accepted, 3 emitted"
 
 
 def test_traced_outputs_are_shown_iteration_by_iteration(page):
     assert page.count("<summary>Iteration by iteration</summary>") == 1
     assert page.count('<table class="iteration">') == 3
-    assert "iteration 2: 2 of 3 draft tokens stand, 3 emitted" in page
-    assert '<td class="own" title="verifier&#39;s own token: correction or bonus">3</td>' in page
+    assert "iteration 2: 2 of 3 draft tokens accepted, 3 emitted" in page
+    assert '<td class="correction" title="verifier&#39;s token: correction or bonus">3</td>' in page
     assert "&lt;b&gt;</td>" in page
 
 
@@ -159,14 +159,14 @@ def test_it_works_in_a_browser(page, browser, tmp_path):
     assert seen["errors"] == []
     assert seen["requests"] == 0
     assert (seen["first"], seen["cell"], seen["figures"]) == (["overview"], ["cell-2"], ["figures"])
-    own, drafted = "rgb(251, 227, 181)", "rgb(205, 229, 243)"
+    correction, accepted = "rgb(251, 227, 181)", "rgb(205, 229, 243)"
     assert seen["images"]
     assert seen["up"] == sorted(seen["up"])
     assert seen["down"] == seen["up"][::-1]
     assert len(set(seen["up"])) == 4
     assert seen["arrow"] == "descending"
     assert seen["width"]
-    assert seen["colours"] == [own, drafted, drafted, own, own]
+    assert seen["colours"] == [correction, accepted, accepted, correction, correction]
 
 
 def test_it_is_written_where_asked(runs, tmp_path, capsys):

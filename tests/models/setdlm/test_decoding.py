@@ -170,8 +170,8 @@ def test_rows_an_iteration_are_those_of_table_2():
             open_positions = min(width, stop.max_new_tokens - done)
             prompt_rows = len(PROMPT) if iteration is trace[0] else 0
             assert iteration.rows == prompt_rows + rows(pending, open_positions)
-            all_drafts_stood = iteration.drafted == iteration.accepted == open_positions
-            pending = 0 if all_drafts_stood else 1
+            is_accepted_whole = iteration.drafted == iteration.accepted == open_positions
+            pending = 0 if is_accepted_whole else 1
             done += iteration.accepted
 
 

@@ -142,10 +142,10 @@ def test_committing_copies_nothing():
 
 
 def test_a_fully_accepted_window_leaves_nothing_waiting():
-    for standing in (None, 2):
+    for accepted_drafts in (None, 2):
         model = begun_model(5)
         model.evaluate(verify_call([1, 2], [9, 10]))
-        model.commit(torch.tensor([9, 10]), standing)
+        model.commit(torch.tensor([9, 10]), accepted_drafts)
         assert model.evaluate(draft_call([3])).rows == 1
     model = begun_model(5)
     model.evaluate(verify_call([1, 2], [9, 10]))

@@ -105,7 +105,7 @@ def test_every_row_sees_every_accepted_token_and_its_position(position):
     def accepted(pairs: dict[int, int]) -> Tensor:
         model = begun_model(21)
         model.evaluate(verify_call(list(pairs), list(pairs.values())))
-        model.commit(torch.tensor(list(pairs.values())), standing=1)
+        model.commit(torch.tensor(list(pairs.values())), accepted_drafts=1)
         return hidden_rows(model, call)
 
     plain = accepted({6: 30, 1: 25})
