@@ -35,7 +35,7 @@ def test_shows_what_a_replayed_run_holds(tmp_path, capsys):
         (["colour=red"], "colour=red: no such colour"),
         (["iterations=x"], "iterations=x: need an integer"),
         (["nowhere"], "trace nowhere: name the folder of one replayed run"),
-        (["acceptance=3"], "trace: replayed acceptance and random weights"),
+        (["acceptance=3"], "trace: synthetic acceptance and random weights"),
         (["schedule=pakced"], "schedule=pakced: no such schedule"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Costs without weights: random ones, replayed acceptance, and records that no table shows among real ones."""
+"""Costs without weights: random ones, synthetic acceptance, and records that no table shows among real ones."""
 
 import json
 
@@ -34,7 +34,7 @@ def records_of(folder):
     return list(read_records(folder / "records.jsonl"))
 
 
-def test_random_weights_with_replayed_acceptance_cost_what_the_schedule_says(tmp_path, capsys):
+def test_random_weights_with_synthetic_acceptance_cost_what_the_schedule_says(tmp_path, capsys):
     assert run(*SMALL, "acceptance=6", "run_dir=out") == 0
     records = records_of(tmp_path / "out")
     assert len(records) == 6
