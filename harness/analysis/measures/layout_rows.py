@@ -73,10 +73,11 @@ def cost(family: str, schedule: str, width: int, config: Mapping[str, Any]) -> C
     row = row_of(schedule)
     if not row.iteration or not row.has_formula:
         return None
+    # Without a draft there is one row in a block, and one open position in a window.
+    width = width if row.drafts else 0
     if family == NEMOTRON:
         calls = [_nemotron(call, width, config) for call in row.iteration]
     elif family == SETDLM:
-        # Without a draft, one position is open at a time.
         calls = [_setdlm(call, max(width, 1), config, number == 0) for number, call in enumerate(row.iteration)]
     else:
         return None
