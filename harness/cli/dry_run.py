@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from harness.analysis.paper.gpu_hours import Estimate, seconds_a_response
 from harness.analysis.paper.published import read_published
 from harness.config.cells import PlannedCell
+from harness.config.run_config import RunConfig
 from harness.records.shard import read_shard
 from harness.running.build import build
 from harness.text import MISSING, aligned
@@ -45,7 +46,7 @@ def dry_run(cells: Sequence[PlannedCell]) -> str:
     return "\n".join([*commands, "", *lines, "", note])
 
 
-def _prompts(config: DictConfig) -> int:
+def _prompts(config: RunConfig) -> int:
     """Prompts of a run by the published size of its data set, which need not be there."""
     source = build(config.task, "task").source
     expected = getattr(source, "expected_items", None)

@@ -30,7 +30,7 @@ class Progress:
         schedules = ", ".join(
             f"{name} (W = {schedule.width})" if schedule.width else name for name, schedule in plan.schedules.items()
         )
-        temperature = plan.truncation.temperature if plan.truncation else 0
+        temperature = plan.sampling.temperature if plan.sampling else 0
         lines = [
             f"{model} on {plan.task.name}: {len(plan.own_items)} prompts x "
             f"{plan.repetitions} x {len(plan.schedules)} schedules = {plan.responses} responses",

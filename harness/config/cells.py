@@ -17,9 +17,9 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig
 
 from harness.config.compose import CONFIG_DIR, as_user_error, compose
+from harness.config.run_config import RunConfig
 from harness.errors import UserError
 from harness.records.places import RUNS
 from harness.records.shard import shard_folder
@@ -61,7 +61,7 @@ class PlannedCell:
         """The folder of its records: `run_dir`, or its shard's place in there."""
         return self.run_dir and shard_folder(self.run_dir, _values(self.overrides).get("shard"))
 
-    def config(self) -> DictConfig:
+    def config(self) -> RunConfig:
         """Its config, composed."""
         return compose(self.command)
 

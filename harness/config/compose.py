@@ -6,9 +6,8 @@
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
@@ -16,42 +15,16 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from harness.config.run_config import RunConfig, checked, completed, unknown_keys
 from harness.errors import UserError, unknown
 
-GROUPS = ("model", "task", "schedules", "order")
 OWN = "schedule."  # starts an override of a schedule without a config file
 CHOOSING = r"(model|task|schedule|order|experiment|hydra\.searchpath)="  # starts an override that says which files
 _PACKAGE = Path(__file__).parents[1]
 CONFIG_DIR = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if folder.is_dir())
 
 
-@dataclass
-class Settings:
-    """Kinds of the keys of `conf/config.yaml` that hold one value; what each means stands there."""
-
-    weights: str
-    engine: str
-    acceptance_tokens: int | None
-    adapter: str | None
-    adapter_mode: str
-    seed: int
-    temperature: float
-    top_k: int | None
-    top_p: float | None
-    limit: int | None
-    shard: str | None
-    on_error: str
-    warmups: int
-    drift_prompts: int
-    samples: int
-    run_dir: str | None
-    cell: int | None
-
-
-KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}
-
-
-def compose(overrides: Sequence[str], besides: Collection[str] = ()) -> DictConfig:
+def compose(overrides: Sequence[str], besides: Collection[str] = ()) -> RunConfig:
     """The config of one run, all interpolations and kinds of values checked.
 
     Args:
@@ -63,13 +36,14 @@ def compose(overrides: Sequence[str], besides: Collection[str] = ()) -> DictConf
     """
     try:
         config = _composed(with_own_schedule(overrides))
-        check(config)
+        for key in unknown_keys(config):
+            raise _unknown_key(key, _chosen(overrides), besides)
+        return checked(config)
     except (HydraException, OmegaConfBaseException) as error:
         raise as_user_error(error, overrides, besides) from None
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
         # Hydra asserts what it expects of a group's value.
         raise UserError(f"config: {' '.join(overrides)} cannot be composed ({error!r}).") from None
-    return config
 
 
 def _composed(overrides: Sequence[str]) -> DictConfig:
@@ -111,30 +85,18 @@ def name_of_class(target: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", target.rpartition(".")[2]).lower()
 
 
-def check(config: DictConfig) -> None:
-    """Resolves `config` and checks that its values are of the kinds that they must be.
+def stored(values: Mapping[str, Any]) -> RunConfig:
+    """The config in a run's manifest; keys that runs did not have yet have their defaults.
 
     Raises:
-      UserError: the key, its value, and what is needed.
-      OmegaConfBaseException: an interpolation leads nowhere.
+      UserError: a value will not do any more.
     """
-    missing = OmegaConf.missing_keys(config)
-    if missing:
-        raise UserError(f"{min(missing)}=???: needs a value.")
-    for group in GROUPS:
-        if not OmegaConf.is_dict(config[group]):
-            raise UserError(f"{group}={config[group]}: need a name, as `python -m harness list` shows them.")
-    for field in fields(Settings):
-        value = config[field.name]
-        typed = OmegaConf.structured(Settings)
-        try:
-            typed[field.name] = value
-        except OmegaConfBaseException:
-            kinds = " or ".join(KINDS[kind] for kind in get_args(field.type) or (field.type,))
-            raise UserError(f"{field.name}={'null' if value is None else value}: need {kinds}.") from None
-        config[field.name] = typed[field.name]
-    # Last, so that what refers to these values gets them in their kinds.
-    OmegaConf.resolve(config)
+    return checked(OmegaConf.create(with_defaults(values)))
+
+
+def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The config in a run's manifest, where keys that runs did not have yet have what conf/config.yaml says."""
+    return completed(values, OmegaConf.to_container(OmegaConf.load(CONFIG_DIR / "config.yaml")))
 
 
 def as_user_error(error: Exception, overrides: Sequence[str] = (), besides: Collection[str] = ()) -> UserError:
@@ -174,13 +136,13 @@ def _unknown_key(key: str, config: Mapping[str, Any], besides: Collection[str]) 
         is_in = ".".join(above)
         return UserError(f"{key}: no such key here. {is_in} holds one value. Did you mean {is_in}?")
     known = [str(one) for one in part]
-    places = f"{'.'.join(above)} has {', '.join(known) or 'no keys'}"
+    places = f"{'.'.join(above)} has {', '.join(known) or 'no keys'}; +{key}=... adds one."
     if not above:
-        places = "Keys stand in conf/config.yaml and in the files of the chosen model, task and schedules"
+        places = "Keys stand in conf/config.yaml and in the files of the chosen model, task and schedules."
         known += ["schedule", "experiment", *besides]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {'.'.join([*above, *near, *below])}?" if near else ""
-    return UserError(f"{key}: no such key here. {places}; +{key}=... adds one.{hint}")
+    return UserError(f"{key}: no such key here. {places}{hint}")
 
 
 def names(group: str) -> Iterable[str]:

@@ -8,7 +8,7 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,8 @@ from harness.system import machine
 
 log = logging.getLogger(__name__)
 
-# What may differ between the first start of a run and its continuation: places, and what is shown. Data files are
-# known by their content.
-FREE_KEYS = ("run_dir", "samples", "task.data_files", "task.source.data_files")
+Complete = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
 MODEL_FACTS = ("parameters", "dtype", "revision", "config_sha256", "weights_sha256")
 DATA_FACTS = ("sha256", "revision", "items")
 
@@ -37,18 +36,22 @@ class WorkFolder:
         self.error_file = path / error
 
     @contextlib.contextmanager
-    def working(self, identity: Mapping[str, Any]) -> Iterator[None]:
+    def working(
+        self, identity: Mapping[str, Any], places: Sequence[str] = (), complete: Complete = dict
+    ) -> Iterator[None]:
         """Makes the folder, or goes on with the run that it holds; how it ends goes into the manifest.
 
         Args:
           identity: from `harness.records.manifest`.
+          places: dotted keys of the config that may differ from those that the run began with.
+          complete: gives a config of an earlier version the keys that it did not have yet.
 
         Raises:
           UserError: the folder cannot be written, is another run's, damaged, or in another process' hands.
         """
         with self._locked():
             with self._written(self.manifest_file.name):
-                self._begin(identity)
+                self._begin(identity, places, complete)
             try:
                 yield
             except BaseException as error:
@@ -117,7 +120,7 @@ class WorkFolder:
           UserError: it does not.
         """
 
-    def _begin(self, identity: Mapping[str, Any]) -> None:
+    def _begin(self, identity: Mapping[str, Any], places: Sequence[str], complete: Complete) -> None:
         self.error_file.unlink(missing_ok=True)
         if not self.manifest_file.exists():
             self._check_new()
@@ -125,7 +128,7 @@ class WorkFolder:
             self.write_json(self.manifest_file.name, {**identity, **session()})
             return
         manifest = self.read_manifest()
-        self._check_same_config(manifest["config"], identity["config"])
+        self._check_same_config(complete(manifest["config"]), identity["config"], places)
         self._check_same("data", DATA_FACTS, manifest.get("data"), identity["data"])
         self._make_ready()
         self._go_on(identity["plan"])
@@ -156,12 +159,12 @@ class WorkFolder:
                 "and go on with the same command."
             ) from None
 
-    def _check_same_config(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    def _check_same_config(self, before: Mapping[str, Any], now: Mapping[str, Any], places: Sequence[str]) -> None:
         was, is_now = flat(before), flat(now)
         differing = [
             f"{key} was {was.get(key)!r}, is {is_now.get(key)!r}"
             for key in sorted(was.keys() | is_now.keys())
-            if was.get(key) != is_now.get(key) and key not in FREE_KEYS
+            if was.get(key) != is_now.get(key) and key not in places
         ]
         if differing:
             raise UserError(

@@ -7,14 +7,12 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from harness.config.run_config import RunConfig
 from harness.errors import UserError
 from harness.running.plan import Plan, plan
 
 # Keys of a model's yaml that are read by others, not by its loader.
 NOT_FOR_LOADERS = ("widths",)
-# Keys of the config that a plan is made from.
-PLANNED = ["limit", "prompts", "shard", "temperature", "top_k", "top_p", "seed", "warmups", "drift_prompts", "on_error",
-           "acceptance", "acceptance_tokens"]  # fmt: skip
 
 
 def build(config: DictConfig, what: str, **more: Any) -> Any:
@@ -51,19 +49,14 @@ def build_schedules(configs: Mapping[str, DictConfig]) -> Mapping[str, Any]:
     return built
 
 
-def build_plan(config: DictConfig) -> Plan:
+def build_plan(config: RunConfig) -> Plan:
     """What a config asks to be run, read and checked.
 
     Raises:
       UserError: anything wrong with the config or the data.
     """
-    return plan(
-        build(config.task, "task"),
-        build_schedules(config.schedules),
-        build(config.order, "order"),
-        # Manifests of runs from before a key was there lack it.
-        **{key: config.get(key) for key in PLANNED},
-    )
+    task, order = build(config.task, "task"), build(config.order, "order")
+    return plan(config, task, build_schedules(config.schedules), order)
 
 
 def find_model(config: DictConfig) -> Any:

@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 from graders.code import Program
 from harness.config.compose import compose
+from harness.config.run_config import RunConfig
 from harness.errors import UserError
 from harness.models.loading.backbone import parameters_of
 from harness.models.loading.placement import placement
@@ -113,7 +114,7 @@ def _graders() -> Iterator[Finding]:
         )
 
 
-def _model(config: DictConfig) -> Iterator[Finding]:
+def _model(config: RunConfig) -> Iterator[Finding]:
     what = f"model {config.model.name}"
     known = "architecture" in config.model
     need = 0
@@ -133,7 +134,7 @@ def _model(config: DictConfig) -> Iterator[Finding]:
             yield _room(f"disk, {what}", Path(constants.HF_HUB_CACHE), need)
 
 
-def _with_random_weights(config: DictConfig) -> DictConfig:
+def _with_random_weights(config: RunConfig) -> DictConfig:
     model = config.model.copy()
     model._set_parent(config)
     with open_dict(model):
@@ -141,7 +142,7 @@ def _with_random_weights(config: DictConfig) -> DictConfig:
     return model
 
 
-def _task(name: str, config: DictConfig) -> Finding:
+def _task(name: str, config: RunConfig) -> Finding:
     what = f"task {name}"
     try:
         data = build(config.task, "task").source.read()

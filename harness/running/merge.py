@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.config.run_config import PLACES
 from harness.errors import UserError
-from harness.records.folder import DATA_FACTS, FREE_KEYS, MODEL_FACTS, RunFolder, flat, folders_with
+from harness.records.folder import DATA_FACTS, MODEL_FACTS, RunFolder, flat, folders_with
 from harness.records.lock import is_held
 from harness.records.manifest import identity, sessions_of
 from harness.records.record import Record
@@ -106,7 +107,7 @@ def _traits(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the parts of one run have in common."""
     codes = [session["code"] for session in sessions_of(manifest)]
     return {
-        **{key: value for key, value in flat(manifest["config"]).items() if key not in (*FREE_KEYS, "shard")},
+        **{key: value for key, value in flat(manifest["config"]).items() if key not in (*PLACES, "shard")},
         **{f"data {key}": manifest["data"].get(key) for key in DATA_FACTS},
         **{f"model {key}": manifest.get("model", {}).get(key) for key in MODEL_FACTS},
         **{f"code {key}": sorted({str(code.get(key)) for code in codes}) for key in ("version", "commit", "changed")},

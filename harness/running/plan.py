@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import torch
 
+from harness.config.run_config import RunConfig
 from harness.errors import UserError
 from harness.records.shard import WHOLE, Shard, read_shard
 from harness.running.synthetic_acceptance import Acceptance, read_acceptance
@@ -18,8 +19,6 @@ from schedules.native import Native
 from schedules.order import LeftToRight, Order
 from schedules.response import Response, Stop
 from schedules.sampling import Sampling, SeededChoices
-
-ON_ERROR = ("stop", "skip")
 
 
 class Schedule(Protocol):
@@ -37,28 +36,23 @@ class Plan:
     """What a run will do, checked and ready, but for the model.
 
     Attributes:
+      config: that it was made from.
       items: the selected prompts, of all shards.
       shard: which of them are this run's own.
-      truncation: how sampling turns logits into distributions; None for greedy decoding.
+      sampling: how logits become distributions; None for greedy decoding.
       repetitions: responses for each prompt and schedule.
-      warmups: responses for each schedule, at most, that are decoded first and not recorded.
-      drift_prompts: prompts, at most, that are decoded again at the end.
-      on_error: "stop" or "skip" where memory runs out.
-      acceptance: token counts given instead of verified ones; None verifies.
+      acceptance: what is accepted instead of what verification says; None verifies.
     """
 
+    config: RunConfig
     task: Task
     data: DataSet
     items: Sequence[Item]
     shard: Shard
     schedules: Mapping[str, Schedule]
     order: Order
-    truncation: SamplingParams | None
+    sampling: SamplingParams | None
     repetitions: int
-    seed: int
-    warmups: int
-    drift_prompts: int
-    on_error: str
     acceptance: Acceptance | None = None
 
     @property
@@ -79,7 +73,7 @@ class Plan:
 
     def rule(self, seed: int, device: torch.device) -> Rule:
         """A fresh rule for one response, so that it can be reproduced alone."""
-        return Greedy() if self.truncation is None else Sampling(self.truncation, SeededChoices(seed, device))
+        return Greedy() if self.sampling is None else Sampling(self.sampling, SeededChoices(seed, device))
 
     def facts(self) -> Mapping[str, Any]:
         """For the manifest: all that says which records a whole run has."""
@@ -91,75 +85,49 @@ class Plan:
         }
 
 
-def plan(
-    task: Task,
-    schedules: Mapping[str, Schedule],
-    order: Order,
-    *,
-    limit: int | None,
-    prompts: Sequence[str | int] | None,
-    shard: str | None,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    seed: int,
-    warmups: int,
-    drift_prompts: int,
-    on_error: str,
-    acceptance: Any,
-    acceptance_tokens: int | None,
-) -> Plan:
+def plan(config: RunConfig, task: Task, schedules: Mapping[str, Schedule], order: Order) -> Plan:
     """Reads the data and checks that the run makes sense.
+
+    Args:
+      task, schedules, order: built from `config`.
 
     Raises:
       UserError: whatever is wrong with the data or the numbers.
     """
     if not schedules:
         raise UserError("schedule=[]: nothing to run. Name at least one, as in schedule=packed.")
-    for name, value in (("warmups", warmups), ("drift_prompts", drift_prompts)):
-        if type(value) is not int or value < 0:
-            raise UserError(f"{name}={value}: need an integer of at least 0.")
-    if type(seed) is not int:
-        raise UserError(f"seed={seed}: need an integer.")
-    if on_error not in ON_ERROR:
-        raise UserError(f"on_error={on_error}: need one of {', '.join(ON_ERROR)}.")
-    truncation = _truncation(temperature, top_k, top_p)
-    if truncation is not None and not isinstance(order, LeftToRight):
+    sampling = _sampling(config)
+    if sampling is not None and not isinstance(order, LeftToRight):
         raise UserError(
-            f"order={order.name} temperature={temperature}: sampling is exact left to right only. "
+            f"order={order.name} temperature={config.temperature}: sampling is exact left to right only. "
             "Use order=ltr or temperature=0."
         )
-    synthetic = read_acceptance(acceptance, acceptance_tokens)
-    if synthetic and any(isinstance(schedule, Native) for schedule in schedules.values()):
+    acceptance = read_acceptance(config.acceptance, config.acceptance_tokens)
+    if acceptance and any(isinstance(schedule, Native) for schedule in schedules.values()):
         raise UserError("acceptance: schedule=native verifies nothing, so no counts can be given. Leave it out.")
-    part = read_shard(shard)
+    shard = read_shard(config.shard)
     data = task.source.read()
-    items = select(data.items, limit, prompts)
+    items = select(data.items, config.limit, config.prompts)
     for item in items:
         task.prompt(item)
     return Plan(
+        config=config,
         task=task,
         data=data,
         items=items,
-        shard=part,
+        shard=shard,
         schedules=schedules,
         order=order,
-        truncation=truncation,
-        repetitions=1 if truncation is None else task.repetitions,
-        seed=seed,
-        warmups=warmups,
-        drift_prompts=drift_prompts,
-        on_error=on_error,
-        acceptance=synthetic,
+        sampling=sampling,
+        repetitions=1 if sampling is None else task.repetitions,
+        acceptance=acceptance,
     )
 
 
-def _truncation(temperature: float, top_k: int | None, top_p: float | None) -> SamplingParams | None:
-    if not isinstance(temperature, int | float) or not 0 <= temperature < float("inf"):
-        raise UserError(f"temperature={temperature:g}: need a number of at least 0; 0 decodes greedily.")
+def _sampling(config: RunConfig) -> SamplingParams | None:
     try:
-        # Truncation changes nothing at temperature 0, but what makes no sense there is refused all the same.
-        truncation = SamplingParams(float(temperature) or 1.0, top_k, top_p)
+        # They change nothing at temperature 0, but what makes no sense there is refused all the same.
+        sampling = SamplingParams(config.temperature or 1.0, config.top_k, config.top_p)
     except ValueError as error:
         raise UserError(f"{error}.") from None
-    return None if temperature == 0 else truncation
+    return None if config.temperature == 0 else sampling

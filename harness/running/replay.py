@@ -73,7 +73,7 @@ class Replay:
             prompt_id=prompt_id,
             schedule=schedule,
             width=plan.schedules[schedule].width,
-            temperature=plan.truncation.temperature if plan.truncation else 0.0,
+            temperature=plan.sampling.temperature if plan.sampling else 0.0,
             tokens=[self._piece(token) for token in response.tokens],
             iterations=traced_iterations(response, seen, seconds, prompt, self._piece, rule.is_greedy),
         )

@@ -8,8 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
+from harness.config.compose import with_defaults
+from harness.config.run_config import PLACES, RunConfig
 from harness.errors import UserError
 from harness.records.folder import RunFolder
 from harness.records.frame import read_run
@@ -42,7 +44,7 @@ class Finished:
     expected: int
 
 
-def run(config: DictConfig, observer: Observer) -> Finished:
+def run(config: RunConfig, observer: Observer) -> Finished:
     """Runs the cell that `config` describes, or what is missing of it.
 
     Raises:
@@ -55,12 +57,10 @@ def run(config: DictConfig, observer: Observer) -> Finished:
             raise UserError(f"{key}={config[key]}: {config.model.name} has no such choice. Use {key}={plain}.")
     loader = find_model(config.model)
     plan = build_plan(config)
-    if config.samples < 0:
-        raise UserError(f"samples={config.samples}: need an integer of at least 0.")
     folder = RunFolder(shard_folder(Path(config.run_dir) if config.run_dir else _new_folder(config), config.shard))
     observer.planned(plan, config.model.name, folder.path)
     begun = identity(OmegaConf.to_container(config, resolve=True), plan.facts(), plan.data.record())
-    with goes_on_with(folder.path), folder.working(begun):
+    with goes_on_with(folder.path), folder.working(begun, PLACES, with_defaults):
         for hint in hints(folder.latest("state_at_start")):
             log.warning(hint)
         model = loader.load()
@@ -75,7 +75,7 @@ def run(config: DictConfig, observer: Observer) -> Finished:
     return Finished(folder, summary, len(plan.own_items) * plan.repetitions)
 
 
-def _new_folder(config: DictConfig) -> Path:
+def _new_folder(config: RunConfig) -> Path:
     """A folder name that says what the run is; the time makes it new."""
     time = datetime.now().strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
     parts = (config.model.name, config.task.name, "-".join(config.schedules))

@@ -77,6 +77,7 @@ class Runner:
         self._model = model
         self._timed = TimedModel(model.model)
         self._folder = folder
+        self._encoded: dict[str, Sequence[int]] = {}
         costs_only = {"random weights": model.has_random_weights, "replayed acceptance": plan.acceptance is not None}
         self._costs_only = ", ".join(why for why, is_so in costs_only.items() if is_so) or None
         self._stop = Stop(plan.max_new_tokens, model.eos_ids, model.markers(plan.task.stop_texts))
@@ -125,7 +126,7 @@ class Runner:
         has_counts = plan.acceptance is None or not plan.acceptance.is_recorded
         others = [item for item in plan.data.items if has_counts and item.prompt_id not in measured]
         item = next((item for item in (*others, *plan.items) if self._fits(self._encode(item))), None)
-        if item is None or not plan.warmups:
+        if item is None or not plan.config.warmups:
             return 0.0
         prompt = self._encode(item)
         tokens = min(longest, CPU_WARM_UP_TOKENS) if self._timed.device.type == "cpu" else longest
@@ -136,7 +137,7 @@ class Runner:
             pace_s[name] = timing.wall_s / max(len(response.tokens), 1)
             return timing.wall_s
 
-        self._folder.note(warmups=settle(plan.schedules, seconds, plan.warmups), warmup_tokens=tokens)
+        self._folder.note(warmups=settle(plan.schedules, seconds, plan.config.warmups), warmup_tokens=tokens)
         return sum(pace_s.values())
 
     def _drift(self) -> Mapping[str, Any] | None:
@@ -148,7 +149,7 @@ class Runner:
             response, timing = self._decode(record.key, prompt, self._rule(record.seed), self._stop.max_new_tokens)
             return response, timing.wall_s
 
-        return drift(list(self._folder.records()), again, self._plan.drift_prompts)
+        return drift(list(self._folder.records()), again, self._plan.config.drift_prompts)
 
     def _respond(self, name: str, item: Item, prompt: Sequence[int], repetition: int) -> Record:
         plan = self._plan
@@ -159,12 +160,12 @@ class Runner:
             "width": plan.schedules[name].width,
             "order": plan.order.name,
             "adapter": self._model.adapter,
-            "temperature": plan.truncation.temperature if plan.truncation else 0.0,
-            "top_k": plan.truncation.top_k if plan.truncation else None,
-            "top_p": plan.truncation.top_p if plan.truncation else None,
+            "temperature": plan.sampling.temperature if plan.sampling else 0.0,
+            "top_k": plan.sampling.top_k if plan.sampling else None,
+            "top_p": plan.sampling.top_p if plan.sampling else None,
             "prompt_id": item.prompt_id,
             "repetition": repetition,
-            "seed": stable_seed(plan.seed, item.prompt_id, repetition, name),
+            "seed": stable_seed(plan.config.seed, item.prompt_id, repetition, name),
             "prompt_tokens": len(prompt),
             "started_at": now(),
         }
@@ -179,7 +180,7 @@ class Runner:
             key, rule = (name, item.prompt_id, repetition), self._rule(record["seed"])
             response, timing = self._decode(key, prompt, rule, self._stop.max_new_tokens)
         except OutOfMemory as error:
-            if plan.on_error == "stop":
+            if plan.config.on_error == "stop":
                 raise
             return Record(**record, **_nothing(FAILED, f"failed: {error}"))
         text = self._model.text(response.tokens)
@@ -242,8 +243,11 @@ class Runner:
         return self._plan.rule(seed, self._timed.device)
 
     def _encode(self, item: Item) -> Sequence[int]:
-        task = self._plan.task
-        return self._model.encode(task.prompt(item), task.thinking)
+        """Token ids of a prompt, made once: it is reserved for, decoded with every schedule, and again at the end."""
+        if item.prompt_id not in self._encoded:
+            task = self._plan.task
+            self._encoded[item.prompt_id] = self._model.encode(task.prompt(item), task.thinking)
+        return self._encoded[item.prompt_id]
 
     def _fits(self, prompt: Sequence[int]) -> bool:
         return len(prompt) + self._stop.max_new_tokens <= self._model.context_length

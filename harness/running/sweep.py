@@ -14,9 +14,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from harness.config.cells import PlannedCell
 from harness.config.compose import CONFIG_DIR, as_user_error
+from harness.config.run_config import RunConfig
 
 # Runs a cell: its number from 1, the cell, and its config.
-Job = Callable[[int, PlannedCell, DictConfig], None]
+Job = Callable[[int, PlannedCell, RunConfig], None]
 
 
 def sweep(cells: Sequence[PlannedCell], settings: Sequence[str], job: Job) -> None:

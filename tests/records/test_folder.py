@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.config.run_config import PLACES
 from harness.errors import UserError
 from harness.records.folder import RunFolder
 from harness.records.manifest import SHAPE
@@ -31,7 +32,7 @@ def folder(tmp_path) -> RunFolder:
 
 
 def go_on(folder: RunFolder, **changes) -> list:
-    with folder.working(IDENTITY | changes):
+    with folder.working(IDENTITY | changes, PLACES):
         return list(folder.records())
 
 

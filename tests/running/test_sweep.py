@@ -37,17 +37,24 @@ def untimed(folder):
 
 
 def test_a_failing_run_leaves_the_others_alone_and_is_listed(tmp_path, capsys):
-    done = sweep("schedule=linear,packed", "temperature=0,-1", "limit=1", "run_dir=all")
+    done = sweep("schedule=linear,packed", "top_k=5,-3", "limit=1", "run_dir=all")
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     found = {path.parent.name: next(read_records(path)).schedule for path in tmp_path.rglob("records.jsonl")}
-    assert found == {"linear_temperature-0": "linear", "packed_temperature-0": "packed"}
+    assert found == {"linear_top_k-5": "linear", "packed_top_k-5": "packed"}
     assert done.stdout.rstrip().endswith("2 done, 2 failed")
     assert "error: 2 of 4 cells are not done" in done.stderr
     assert main(["status", "all"]) == 0
     listed = capsys.readouterr().out
-    assert listed.count("failed  temperature=-1: need a number") == 2
+    assert listed.count("failed  top_k: got -3") == 2
     assert "tiny_nemotron toy_math packed T=0" in listed
+
+
+def test_a_value_that_no_run_takes_is_refused_before_any_cell_runs(tmp_path):
+    done = sweep("schedule=linear,packed", "temperature=0,-1", "limit=1", "run_dir=all")
+    assert done.returncode == 2
+    assert done.stderr.rstrip().endswith("error: temperature=-1: need a number of at least 0; 0 decodes greedily.")
+    assert not (tmp_path / "all").exists()
 
 
 def test_the_same_sweep_again_goes_on_with_every_run(tmp_path):

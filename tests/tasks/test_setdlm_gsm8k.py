@@ -12,7 +12,7 @@ from harness.models.language_model import LanguageModel
 from harness.records.folder import RunFolder
 from harness.records.manifest import identity
 from harness.records.record import read_records
-from harness.running.build import PLANNED, build
+from harness.running.build import build
 from harness.running.plan import plan
 from harness.running.runner import Runner
 from schedules.response import Response
@@ -65,12 +65,11 @@ def run_of(tmp_path, language_model):
     data.write_text(json.dumps({"question": QUESTION, "answer": "Twice three.\n#### 6"}) + "\n")
 
     def run(*overrides: str):
-        config = compose(["task=gsm8k_setdlm", f"task.data_files={data}", *overrides])
+        data_and_times = [f"task.data_files={data}", "warmups=0", "drift_prompts=0"]
+        config = compose(["task=gsm8k_setdlm", *data_and_times, *overrides])
         task = build(config.task, "task")
         spy = Spy()
-        settings = {key: compose(["warmups=0", "drift_prompts=0"])[key] for key in PLANNED}
-        order = build(compose([]).order, "order")
-        prepared = plan(task, {"spy": spy}, order, **settings)
+        prepared = plan(config, task, {"spy": spy}, build(config.order, "order"))
         folder = RunFolder(tmp_path / "run")
         with folder.working(identity(OmegaConf.to_container(config), prepared.facts(), {})):
             Runner(prepared, language_model, folder).run(Silent())

@@ -21,12 +21,13 @@ from datetime import datetime
 from pathlib import Path
 
 import numpy as np
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from tqdm import tqdm
 
 from harness.cli.arguments import Overrides, Takes
 from harness.cli.keys import Integers
 from harness.config.compose import compose
+from harness.config.run_config import PLACES, SHAPING_ATLASES, RunConfig
 from harness.errors import UserError
 from harness.records.atlas import KINDS, Atlas, read_atlas
 from harness.records.manifest import identity
@@ -37,8 +38,6 @@ from harness.system.signals import goes_on_with
 from harness.text import aligned
 
 ATLASES = Path("results/atlases")
-# What an atlas depends on; the rest of the config is about runs.
-CONFIGURED = ("model", "task", "adapter", "weights", "limit", "prompts", "temperature")
 NO_SCHEDULES = "an atlas holds for every schedule. Give widths=W,W and leave it out."
 TAKES = Takes(
     "atlas",
@@ -58,10 +57,10 @@ def main(arguments: Sequence[str]) -> int:
     path = Path(config.run_dir) if config.run_dir else _new_folder(config)
     _announce(config, plan, widths, path)
     folder = AtlasFolder(path)
-    settings = OmegaConf.to_container(OmegaConf.masked_copy(config, list(CONFIGURED)), resolve=True)
+    settings = OmegaConf.to_container(OmegaConf.masked_copy(config, list(SHAPING_ATLASES)), resolve=True)
     no_schedules = {"schedules": {}, "widths": widths}
     begun = identity(settings | no_schedules, {**plan.facts(), "schedules": []}, plan.data.record())
-    with goes_on_with(path), folder.working(begun):
+    with goes_on_with(path), folder.working(begun, PLACES):
         model = loader.load()
         folder.note(model=model.facts)
         recorder = Recorder(plan, model, widths, folder)
@@ -78,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _check(config: DictConfig) -> None:
+def _check(config: RunConfig) -> None:
     if config.temperature != 0:
         raise UserError(f"temperature={config.temperature:g}: an atlas follows greedy continuations. Leave it out.")
     for key in ("shard", "acceptance"):
@@ -86,7 +85,7 @@ def _check(config: DictConfig) -> None:
             raise UserError(f"{key}={config[key]}: is for runs. Leave it out; prompts=[...] records some prompts.")
 
 
-def _announce(config: DictConfig, plan: Plan, widths: Sequence[int], path: Path) -> None:
+def _announce(config: RunConfig, plan: Plan, widths: Sequence[int], path: Path) -> None:
     lines = [
         f"{config.model.name} on {plan.task.name}: {len(plan.items)} prompts, "
         f"at most {plan.task.max_new_tokens} new tokens; W = {', '.join(map(str, widths))}",
@@ -120,6 +119,6 @@ def _summary(atlas: Atlas) -> str:
     )
 
 
-def _new_folder(config: DictConfig) -> Path:
+def _new_folder(config: RunConfig) -> Path:
     time = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     return ATLASES / re.sub(r"[^\w.-]+", "_", f"{time}_{config.model.name}_{config.task.name}")

@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from omegaconf import DictConfig
-
 from harness.analysis.study.grid import NotMeasured
 from harness.analysis.study.study import WINDOWED, read_study
 from harness.analysis.tables.cost import fastest_blocks, table3
@@ -26,6 +24,7 @@ from harness.cli.arguments import Overrides, Takes
 from harness.cli.keys import Integers, PathKey
 from harness.cli.verbs.run import run_and_show
 from harness.config.compose import compose
+from harness.config.run_config import RunConfig
 from harness.errors import UserError
 from harness.records.places import RUNS
 
@@ -60,6 +59,6 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _new_folder(config: DictConfig) -> Path:
+def _new_folder(config: RunConfig) -> Path:
     time = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     return RUNS / f"{time}_probe_{config.model.name}_{config.task.name}"

@@ -11,11 +11,11 @@ Decodes some prompts of a finished run again, untimed, and writes beside its rec
 import sys
 from collections.abc import Sequence
 
-from omegaconf import OmegaConf
 from tqdm import tqdm
 
 from harness.cli.arguments import Takes, Words
 from harness.cli.keys import Integer
+from harness.config.compose import stored
 from harness.errors import UserError
 from harness.records import logit_gaps, trace
 from harness.records.folder import RunFolder
@@ -34,14 +34,14 @@ def main(arguments: Sequence[str]) -> int:
     folder = RunFolder(path)
     if not folder.records_file.is_file():
         raise TAKES.asks(given.words)
-    config = OmegaConf.create(folder.read_manifest()["config"])
+    config = stored(folder.read_manifest()["config"])
     plan = build_plan(config)
     records = [record for record in folder.records() if not record.is_skipped]
     if not records:
         raise UserError(f"replay {path}: it has no responses yet.")
     if records[0].costs_only:
         raise UserError(f"replay {path}: measured with {records[0].costs_only}; there is nothing to trace.")
-    places = partings(records) if plan.truncation is None else []
+    places = partings(records) if plan.sampling is None else []
     chosen = _first(records, given["prompts"])
     replay = Replay(plan, build_model(config.model))
     with tqdm(total=len(chosen) + len(places), file=sys.stderr, dynamic_ncols=True) as bar:
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
             bar.update()
         gaps = replay.gaps(places, bar.update)
     written = {trace.FILE: trace.traces_json(traces)}
-    if plan.truncation is None:
+    if plan.sampling is None:
         written[logit_gaps.GAPS] = logit_gaps.gaps_json(gaps)
     for name, value in written.items():
         folder.write_json(name, value)

@@ -27,8 +27,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from omegaconf import DictConfig
-
 from harness.cli.arguments import Overrides, Takes
 from harness.cli.closing_table import closing_table
 from harness.cli.dry_run import dry_run
@@ -37,6 +35,7 @@ from harness.cli.progress import Progress
 from harness.cli.verbs.status import status_table
 from harness.config.cells import SWEEP, PlannedCell, cells_of, hydra_settings
 from harness.config.compose import compose
+from harness.config.run_config import RunConfig
 from harness.errors import UserError
 from harness.records.folder import RunFolder
 from harness.running.run import run
@@ -59,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def run_and_show(config: DictConfig) -> None:
+def run_and_show(config: RunConfig) -> None:
     """Runs a cell with a progress bar, and prints its table."""
     finished = run(config, Progress(config.samples))
     print(closing_table(finished.summary, finished.expected))
@@ -86,7 +85,7 @@ def _run_all(cells: Sequence[PlannedCell], settings: Sequence[str]) -> None:
         )
 
 
-def _run_cell(which: str, cell: PlannedCell, config: DictConfig) -> None:
+def _run_cell(which: str, cell: PlannedCell, config: RunConfig) -> None:
     """One cell, in this process or in one that a launcher has started; how it failed stays in its folder."""
     show_notices()
     print(f"\n== cell {which}: {' '.join(cell.overrides)}", file=sys.stderr)

@@ -67,6 +67,6 @@ def _decoded(overrides: Sequence[str]) -> Iterator[Trace]:
     replay = Replay(plan, build_model(config.model))
     for item in plan.own_items:
         for name in plan.schedules:
-            seed = stable_seed(plan.seed, item.prompt_id, 0, name)
+            seed = stable_seed(plan.config.seed, item.prompt_id, 0, name)
             replay.decode(name, item.prompt_id, seed)
             yield replay.decode(name, item.prompt_id, seed)[0]
