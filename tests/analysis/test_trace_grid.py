@@ -7,7 +7,7 @@ import pytest
 from harness.analysis.figures.iteration import SHADES
 from harness.analysis.trace_grid import STATES, as_text, shortened, title, views
 from harness.records.trace import Proposal, TracedIteration
-from tests.records.test_trace import iteration, trace
+from tests.builders.traces import iteration, trace
 
 PACKED = """\
 iteration 1: 1 of 3 draft tokens accepted, 2 emitted; 16 rows in 1 call, 4.0 ms

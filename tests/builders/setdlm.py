@@ -88,3 +88,22 @@ def all_logits(output: Output) -> Tensor:
     if output.proposals is not None:
         parts.append(output.proposals.logits.flatten(0, 1))
     return torch.cat(parts)
+
+
+def paper_mask(ranks: int, context: int, branches: list[int], drafted: list[bool]) -> torch.Tensor:
+    """D.2's rules, row by row: rows are (region, branch, rank)."""
+    rows = [("N", 0, index) for index in range(context)]
+    rows += [(region, 0, rank) for region in "OM" for rank in range(1, ranks + 1)]
+    rows += [("R", branch, rank) for branch in branches for rank in range(1, ranks + 1)]
+
+    def sees(row: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+        (region, branch, rank), (seen_region, _, seen_rank) = row, other
+        if row == other:
+            return True
+        if seen_region == "N":
+            return region != "N" or seen_rank < rank
+        if seen_region == "O" and region != "N":
+            return drafted[seen_rank - 1] and (seen_rank <= branch if region == "R" else seen_rank < rank)
+        return False
+
+    return torch.tensor([[sees(row, other) for other in rows] for row in rows])

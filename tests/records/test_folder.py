@@ -12,7 +12,7 @@ from harness.errors import UserError
 from harness.records.folder import RunFolder
 from harness.records.manifest import SHAPE
 from harness.records.record import read_records
-from tests.records.test_record import RECORD
+from tests.builders.records import RECORD
 
 PLAN = {"prompts": ["toy/0", "toy/1"], "repetitions": 1, "schedules": ["packed"], "shard": None}
 TASK = {"name": "toy", "max_new_tokens": 8, "data_files": "a"}

@@ -16,7 +16,7 @@ from schedules.acceptance import UnsoundLogits
 from schedules.one_call import Packed
 from schedules.response import Response
 from tests.builders.commands import changed
-from tests.records.test_record import RECORD
+from tests.builders.records import RECORD
 
 RUN = [
     *("run", "model=tiny_nemotron", "model.device=cpu", "warmups=0", "drift_prompts=0", "task.max_new_tokens=16"),

@@ -7,6 +7,7 @@ import torch
 
 from harness.models.setdlm import layout as layout_module
 from harness.models.setdlm.layout import Layout, window_layout
+from tests.builders.setdlm import paper_mask
 
 RANKS = range(1, 17)
 
@@ -44,25 +45,6 @@ def test_packed_and_linear_are_parts_of_the_drawing():
 def test_a_missing_draft_token_equals_the_drawing_beside_the_code():
     _, cells = drawn(1)
     assert torch.equal(full_mask(window_layout(3, 0, True, []), [True, False, True]), cells)
-
-
-def paper_mask(ranks: int, context: int, branches: list[int], drafted: list[bool]) -> torch.Tensor:
-    """D.2's rules, row by row: rows are (region, branch, rank)."""
-    rows = [("N", 0, index) for index in range(context)]
-    rows += [(region, 0, rank) for region in "OM" for rank in range(1, ranks + 1)]
-    rows += [("R", branch, rank) for branch in branches for rank in range(1, ranks + 1)]
-
-    def sees(row: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
-        (region, branch, rank), (seen_region, _, seen_rank) = row, other
-        if row == other:
-            return True
-        if seen_region == "N":
-            return region != "N" or seen_rank < rank
-        if seen_region == "O" and region != "N":
-            return drafted[seen_rank - 1] and (seen_rank <= branch if region == "R" else seen_rank < rank)
-        return False
-
-    return torch.tensor([[sees(row, other) for other in rows] for row in rows])
 
 
 @pytest.mark.parametrize("context", [0, 1])

@@ -10,8 +10,7 @@ from torch import Tensor
 from harness.models.execution.forward import Rows, forward_pass
 from harness.models.setdlm.model import SetDlmModel
 from schedules.call import Call
-from tests.builders.setdlm import PROMPT, begun_model, draft_call, verify_call
-from tests.models.setdlm.test_layout import paper_mask
+from tests.builders.setdlm import PROMPT, begun_model, draft_call, paper_mask, verify_call
 
 POSITIONS, DRAFT, BRANCHES = [4, 2, 5, 3], [9, None, 13, 14], [0, 1, 3]
 DRAFTED = [token is not None for token in DRAFT]
