@@ -10,6 +10,8 @@ from graders.programs.extraction import extract
 from graders.programs.reference import CodeReference
 from graders.verdict import Verdict
 
+TRIAL = {"prompt": "answer = 0", "tests": ["assert answer == 1"]}
+
 
 class Program:
     """Judges a program by its tests, in a sandbox.
@@ -33,6 +35,11 @@ class Program:
         isolation: str = "full",
     ) -> None:
         self.limits = Limits(cpu_s, wall_s, memory_bytes, disk_bytes, processes, isolation)
+
+    def problem(self) -> str | None:
+        """Why no program can be judged here; None where all can."""
+        outcome = execute("answer = 1", CodeReference.read(TRIAL), self.limits)
+        return outcome.detail or outcome.kind if outcome.kind == "infra" else None
 
     def grade(self, response: str, reference: Mapping[str, Any]) -> Verdict:
         """Judges the program in a response.

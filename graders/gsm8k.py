@@ -74,7 +74,10 @@ class SetdlmGsm8k:
     def grade(self, response: str, reference: Mapping[str, Any]) -> Verdict:
         """Judges a response as the release does; reference as for `Gsm8k`."""
         rewritten = _rewritten(response)
-        gold = _comparable(gold_number(reference))
+        stated = gold_number(reference)
+        if value(stated) is None:
+            return Verdict(None, f"infra\ngold {stated[:80]!r} states no number; correct the reference.")
+        gold = _comparable(stated)
         strict = SETDLM_STRICT.search(rewritten)
         answers = {
             "strict": strict[1] if strict else INVALID,

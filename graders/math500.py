@@ -29,6 +29,8 @@ class Math500:
           installed, `symbolic`.
         """
         gold = str(reference["gold"])
+        if not canonical(gold):
+            return Verdict(None, f"infra\ngold {gold[:80]!r} states no answer; correct the reference.")
         answer = last_boxed(response)
         if answer is None:
             return Verdict(False, "no answer")

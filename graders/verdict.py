@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+INFRA = "infra"  # the kind of a verdict where the grader itself failed
 RESERVED = frozenset({"correct", "reason", "answer"})
 
 

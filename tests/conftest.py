@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# Before torch is imported, and for the processes that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.text import MISSING, aligned, some
 
-HEADER = ("schedule", "W", "n", "tokens/s", "tokens/NFE", "ms/NFE", "accuracy")
+HEADER = ("schedule", "W", "n", "tokens/s", "tokens/NFE", "ms/NFE", "accuracy", "scored")
 MEMORY_HEADER = "GB at peak"
 RATIO_HEADER = ("tokens/s", "tokens/NFE", "time/NFE")
 
@@ -30,6 +30,7 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
             _number(totals["tokens_per_nfe"], "{:.2f}"),
             _number(totals["time_per_nfe_s"], "{:.2f}", scale=1000),
             _number(totals["accuracy"], "{:.1f} %", scale=100),
+            _number(totals["scored"], "{}", scale=1),
         )
         if counts_memory:
             row += (_number(totals.get("memory_bytes"), "{:.2f}", scale=1e-9),)
@@ -44,6 +45,10 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
         lines.append(
             f"identical token ids across schedules: {agreement['identical']} of {agreement['compared']} responses"
         )
+    unscored = {name: one for name, one in summary["schedules"].items() if (one["scored"] or 0) < one["responses"]}
+    if any(one["scored"] is not None for one in unscored.values()):
+        counts = ", ".join(f"{name} {one['scored'] or 0} of {one['responses']}" for name, one in unscored.items())
+        lines.append(f"PARTIAL: accuracy is over the responses that every schedule has a verdict on: {counts}")
     for key, why in (("skipped", "too long for the context"), ("failed", "out of memory")):
         if summary[key]:
             lines.append(f"PARTIAL: {len(summary[key])} prompts {key}, {why}: {some(summary[key])}")

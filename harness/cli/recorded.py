@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.analysis.study.runs import Facts
+from harness.analysis.study.runs import MIXABLE
 from harness.analysis.study.study import Study, read_study
 from harness.cli.arguments import Given, Words
 from harness.cli.keys import Names
@@ -12,7 +12,7 @@ from harness.records.places import RECORDS, REFERENCE, RESULTS, RUNS
 
 PATHS = Words()
 SCHEDULES = Names("schedules", example="linear,packed")
-MIX = Names("mix", known=Facts._fields, example="device,code")
+MIX = Names("mix", known=MIXABLE, example="device,code")
 
 
 def study_of(given: Given) -> Study:

@@ -5,6 +5,7 @@ with -m, or from both. Each cell is a command of its own, which can be run, or s
 experiment's cell is named by what it is and not by the experiment, so that tables that show the same cells share runs.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from harness.records.shard import shard_folder
 CELLS = RUNS / "cells"
 SWEEP = ("-m", "--multirun")
 GROUPS = ("model", "task", "schedule")
+LONGEST_NAME = 200  # bytes; file systems take 255
 SEARCHPATH = "hydra.searchpath"
 # Of the command and not of a cell; a cell's shard has its own folder inside the cell's.
 NOT_IN_CELLS = ("experiment", "cell", "run_dir")
@@ -146,15 +148,31 @@ def _values(overrides: Iterable[str]) -> Mapping[str, str]:
 
 
 def _name(overrides: Sequence[str], tells_apart: set[str] | None) -> str:
-    """MODEL_TASK_SCHEDULES, and what else is set; of the keys that tell cells apart, where not all do."""
+    """MODEL_TASK_SCHEDULES, and what else is set; of the keys that tell cells apart, where not all do.
+
+    Different values give different names, which any file system takes: what cannot stand in a name, or is too long, is
+    followed by a digest of it.
+    """
     values = {
         key: value
         for key, value in _values(overrides).items()
         if key != "shard" and (tells_apart is None or key in tells_apart)
     }
-    parts = [values[group] for group in GROUPS if group in values]
-    parts += [f"{key.rpartition('.')[2]}-{value}" for key, value in values.items() if key not in GROUPS]
-    return "_".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts)
+    parts = [_part(values[group]) for group in GROUPS if group in values]
+    parts += [f"{key.rpartition('.')[2]}-{_part(value)}" for key, value in values.items() if key not in GROUPS]
+    name = "_".join(parts)
+    return name if len(name.encode()) <= LONGEST_NAME else f"{name[: LONGEST_NAME // 4]}_{_digest(name)}"
+
+
+def _part(value: str) -> str:
+    """A value as a part of a name: itself where it is plain, or a list of plain ones."""
+    readable = re.sub(r"[^\w.]+", "-", value, flags=re.ASCII).strip("-")
+    is_plain = re.fullmatch(r"[\w.]+|\[[\w.]+(,[\w.]+)*\]", value, flags=re.ASCII)
+    return readable if is_plain else f"{readable}-{_digest(value)}".strip("-")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _new_folder() -> Path:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import UserError
+from harness.records.identity import data_digest, weights_digest
 
 MANIFEST = "atlas.json"
 PROMPTS = "prompts"
@@ -99,12 +100,15 @@ class Atlas:
 
     Attributes:
       expected: prompts that a whole atlas would have.
+      weights, data: digests of the model's weights and of the data set's content; empty where they are not known.
     """
 
     model: str
     task: str
     prompts: Sequence[PromptAtlas]
     expected: int
+    weights: str = ""
+    data: str = ""
 
     @property
     def widths(self) -> Sequence[int]:
@@ -162,6 +166,7 @@ def read_atlas(folder: Path) -> Atlas:
         manifest = json.loads(manifest_file.read_text())
         model, task = manifest["config"]["model"]["name"], manifest["config"]["task"]["name"]
         expected = len(manifest["plan"]["prompts"])
+        weights, data = weights_digest(manifest), data_digest({"data": manifest.get("data", {})})
     except OSError as error:
         raise UserError(
             f"{manifest_file}: cannot be read ({error.strerror}). Record one: python -m harness atlas run_dir={folder}"
@@ -171,4 +176,4 @@ def read_atlas(folder: Path) -> Atlas:
     prompts = [read_prompt(path) for path in sorted((folder / PROMPTS).glob("*.npz"))]
     if not prompts:
         raise UserError(f"{folder}: an atlas without prompts yet. Go on with it: python -m harness atlas.")
-    return Atlas(model, task, prompts, expected)
+    return Atlas(model, task, prompts, expected, weights, data)

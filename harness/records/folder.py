@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UserError
+from harness.records.identity import config_differences, data_facts, differences, model_facts
 from harness.records.lock import locked
 from harness.records.manifest import now, read_manifest, session, sessions_of
 from harness.records.record import Record, last_line, read_records, torn_bytes
@@ -21,9 +22,6 @@ from harness.system import machine
 log = logging.getLogger(__name__)
 
 Complete = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-
-MODEL_FACTS = ("parameters", "dtype", "revision", "config_sha256", "weights_sha256")
-DATA_FACTS = ("sha256", "revision", "items")
 
 
 class WorkFolder:
@@ -83,7 +81,8 @@ class WorkFolder:
         """
         manifest = self.read_manifest()
         if "model" in facts:
-            self._check_same("model", MODEL_FACTS, manifest.get("model"), facts["model"])
+            before = next((one for one in sessions_of(manifest) if one.get("model")), facts)
+            self._check_same("model", model_facts(before), model_facts(facts))
         _last_session(manifest).update(facts)
         with self._written(self.manifest_file.name):
             self.write_json(self.manifest_file.name, manifest)
@@ -129,7 +128,7 @@ class WorkFolder:
             return
         manifest = self.read_manifest()
         self._check_same_config(complete(manifest["config"]), identity["config"], places)
-        self._check_same("data", DATA_FACTS, manifest.get("data"), identity["data"])
+        self._check_same("data", data_facts(manifest), data_facts(identity))
         self._make_ready()
         self._go_on(identity["plan"])
         manifest.setdefault("resumed", []).append(session())
@@ -160,42 +159,24 @@ class WorkFolder:
             ) from None
 
     def _check_same_config(self, before: Mapping[str, Any], now: Mapping[str, Any], places: Sequence[str]) -> None:
-        was, is_now = flat(before), flat(now)
-        differing = [
-            f"{key} was {was.get(key)!r}, is {is_now.get(key)!r}"
-            for key in sorted(was.keys() | is_now.keys())
-            if was.get(key) != is_now.get(key) and key not in places
-        ]
+        differing = [f"{key} was {one!r}, is {other!r}" for key, one, other in config_differences(before, now, places)]
         if differing:
             raise UserError(
                 f"run_dir={self.path}: holds a run of another config: {'; '.join(differing[:5])}. "
                 "Give another run_dir for a new run."
             )
 
-    def _check_same(
-        self, what: str, keys: Sequence[str], before: Mapping[str, Any] | None, now: Mapping[str, Any]
-    ) -> None:
-        for key in keys if before else ():
-            if before.get(key) != now.get(key):
-                raise UserError(
-                    f"run_dir={self.path}: its {what} had {key} {before.get(key)}, now it is {now.get(key)}. "
-                    f"Put that {what} back, or give another run_dir for a new run."
-                )
+    def _check_same(self, what: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        for key, one, other in differences(before, now):
+            raise UserError(
+                f"run_dir={self.path}: its {what} had {key} {one}, now it is {other}. "
+                f"Put that {what} back, or give another run_dir for a new run."
+            )
 
 
 def _last_session(manifest: dict[str, Any]) -> dict[str, Any]:
     """The part of a manifest that the latest start of its run wrote."""
     return manifest["resumed"][-1] if manifest.get("resumed") else manifest
-
-
-def flat(config: Any, prefix: str = "") -> dict[str, Any]:
-    """A nested config as one level of dotted keys."""
-    if not isinstance(config, dict):
-        return {prefix: config}
-    result = {}
-    for key, value in config.items():
-        result |= flat(value, f"{prefix}.{key}" if prefix else key)
-    return result
 
 
 class RunFolder(WorkFolder):

@@ -63,7 +63,7 @@ def read(paths: str | Path | Iterable[str | Path], facts: Sequence[str] = ()) ->
 
 
 def run_folders(paths: Iterable[Path]) -> Sequence[Path]:
-    """Folders with records at and below `paths`, in order; shards that were put together lie inside what they became.
+    """Folders with records at and below `paths`, in order, but for shards inside the run that they became.
 
     Raises:
       UserError: one of `paths` does not exist.
@@ -73,7 +73,8 @@ def run_folders(paths: Iterable[Path]) -> Sequence[Path]:
         if not path.exists():
             raise UserError(f"{path}: no such folder. Give run folders, or folders that hold some.")
         folders |= {file.parent for file in path.rglob(RECORDS)}
-    return sorted(folder for folder in folders if folders.isdisjoint(folder.parents))
+    whole = {folder for folder in folders if _is_merged(folder)}
+    return sorted(folder for folder in folders if whole.isdisjoint(folder.parents) or not _is_shard(folder))
 
 
 class RunRecords(NamedTuple):
@@ -196,6 +197,23 @@ def _quickly(file: Path, folder: Path) -> pd.DataFrame | None:
 def _encodable(value: Any) -> Any:
     """`value`; of a text, halves of surrogate pairs become U+FFFD, since the frame's texts are UTF-8."""
     return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if isinstance(value, str) else value
+
+
+def _is_merged(folder: Path) -> bool:
+    """Whether a run was put together from shards: every session in its manifest says of which."""
+    return "shard" in _manifest(folder)
+
+
+def _is_shard(folder: Path) -> bool:
+    return _manifest(folder).get("plan", {}).get("shard") is not None
+
+
+def _manifest(folder: Path) -> Mapping[str, Any]:
+    """As it is, or nothing: what is wrong with it is found where it is used."""
+    try:
+        return read_manifest(folder / MANIFEST)
+    except UserError:
+        return {}
 
 
 def _transposed(rows: Sequence[tuple[Any, ...]], width: int) -> Sequence[Sequence[Any]]:

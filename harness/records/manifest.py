@@ -1,6 +1,7 @@
 """What a run should be able to say about itself later: config, plan, versions, device, data, model, start and end."""
 
 import json
+import logging
 import platform
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 
 from harness.errors import UserError
 from harness.system import machine
+
+log = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
@@ -80,12 +83,15 @@ def now() -> str:
 
 
 def code_version() -> Mapping[str, Any]:
-    """Version of the installed package and, in a git checkout, its commit and whether it was changed."""
+    """Version of the installed package and, in a git checkout, its commit and whether it was changed;
+    None where git cannot tell."""
     root = Path(__file__).parents[2]
 
     def git(*arguments: str) -> str | None:
         try:
-            done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+            # A checkout of another owner, as on a cluster's shared disk, is ours to read all the same.
+            command = ["git", "-C", str(root), "-c", f"safe.directory={root}", *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
@@ -94,7 +100,12 @@ def code_version() -> Mapping[str, Any]:
     if (root / ".git").exists():
         facts["commit"] = git("rev-parse", "HEAD")
         # What runs write into the checkout is no code.
-        facts["changed"] = bool(git("status", "--porcelain", "--", ":(exclude)results"))
+        status = git("status", "--porcelain", "--", ":(exclude)results")
+        facts["changed"] = None if status is None else bool(status)
+        if status is None or facts["commit"] is None:
+            log.warning(
+                "git says nothing about %s: the commit of the code, and whether it was changed, are unknown", root
+            )
     return facts
 
 

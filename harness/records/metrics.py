@@ -31,6 +31,11 @@ COLUMNS = (
 )
 
 
+# Columns that a response without a verdict adds nothing to.
+VERDICTS = [COLUMNS.index(name) for name in ("correct", "graded")]
+INFRA = "infra"  # begins the reason of a verdict where the grader itself failed
+
+
 class Ratio(NamedTuple):
     """One total divided by another."""
 
@@ -68,6 +73,11 @@ def counted(responses: pd.DataFrame) -> NDArray[np.float64]:
         "graded": responses["correct"].notna(),
     }
     return np.stack([np.asarray(columns.get(name, responses.get(name)), dtype=np.float64) for name in COLUMNS], axis=1)
+
+
+def has_verdicts(responses: pd.DataFrame) -> bool:
+    """Whether responses are of a task with right answers: one is scored, or would be if its grader had not failed."""
+    return bool(responses["correct"].notna().any() or responses["reason"].fillna("").str.startswith(INFRA).any())
 
 
 def totals(responses: pd.DataFrame) -> dict[str, float]:

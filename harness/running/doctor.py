@@ -145,7 +145,7 @@ def _with_random_weights(config: RunConfig) -> DictConfig:
 def _task(name: str, config: RunConfig) -> Finding:
     what = f"task {name}"
     try:
-        data = build(config.task, "task").source.read()
+        data = build(config.task, "task").read()
     except UserError as error:
         return Finding(what, FAILS, str(error))
     if data.notices:

@@ -8,7 +8,8 @@ from typing import Any
 
 from harness.config.run_config import PLACES
 from harness.errors import UserError
-from harness.records.folder import DATA_FACTS, MODEL_FACTS, RunFolder, flat, folders_with
+from harness.records.folder import RunFolder, folders_with
+from harness.records.identity import CODE_FACTS, data_facts, differences, flat, model_facts
 from harness.records.lock import is_held
 from harness.records.manifest import identity, sessions_of
 from harness.records.record import Record
@@ -96,10 +97,9 @@ def _check_shard(part: Part) -> None:
 
 
 def _check_together(one: Part, other: Part) -> None:
-    traits, others = _traits(one.manifest), _traits(other.manifest)
-    differing = [key for key in sorted(traits.keys() | others.keys()) if traits.get(key) != others.get(key)]
+    differing = differences(_traits(one.manifest), _traits(other.manifest))
     if differing:
-        shown = "; ".join(f"{key} is {traits.get(key)} and {others.get(key)}" for key in differing[:SHOWN])
+        shown = "; ".join(f"{key} is {here} and {there}" for key, here, there in differing[:SHOWN])
         raise UserError(f"{one.folder.path} and {other.folder.path} are no parts of one run: {shown}.")
 
 
@@ -108,9 +108,9 @@ def _traits(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     codes = [session["code"] for session in sessions_of(manifest)]
     return {
         **{key: value for key, value in flat(manifest["config"]).items() if key not in (*PLACES, "shard")},
-        **{f"data {key}": manifest["data"].get(key) for key in DATA_FACTS},
-        **{f"model {key}": manifest.get("model", {}).get(key) for key in MODEL_FACTS},
-        **{f"code {key}": sorted({str(code.get(key)) for code in codes}) for key in ("version", "commit", "changed")},
+        **{f"data {key}": value for key, value in data_facts(manifest).items()},
+        **{f"model {key}": value for key, value in model_facts(manifest).items()},
+        **{f"code {key}": sorted({str(code.get(key)) for code in codes}) for key in CODE_FACTS},
         "prompts": manifest["plan"]["prompts"],
     }
 

@@ -106,7 +106,7 @@ def plan(config: RunConfig, task: Task, schedules: Mapping[str, Schedule], order
     if acceptance and any(isinstance(schedule, Native) for schedule in schedules.values()):
         raise UserError("acceptance: schedule=native verifies nothing, so no counts can be given. Leave it out.")
     shard = read_shard(config.shard)
-    data = task.source.read()
+    data = task.read()
     items = select(data.items, config.limit, config.prompts)
     for item in items:
         task.prompt(item)

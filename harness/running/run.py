@@ -57,6 +57,8 @@ def run(config: RunConfig, observer: Observer) -> Finished:
             raise UserError(f"{key}={config[key]}: {config.model.name} has no such choice. Use {key}={plain}.")
     loader = find_model(config.model)
     plan = build_plan(config)
+    if config.weights != "random" and plan.acceptance is None:
+        plan.task.check_grader()
     folder = RunFolder(shard_folder(Path(config.run_dir) if config.run_dir else _new_folder(config), config.shard))
     observer.planned(plan, config.model.name, folder.path)
     begun = identity(OmegaConf.to_container(config, resolve=True), plan.facts(), plan.data.record())

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from graders.verdict import Verdict
+from graders.verdict import INFRA, Verdict
 from harness.errors import UserError
 
 
@@ -99,6 +99,29 @@ class Task:
                 raise UserError(f"task.{key}={getattr(self, key)}: need a text.")
         if isinstance(self.stop_texts, str) or not all(isinstance(text, str) and text for text in self.stop_texts):
             raise UserError(f'task.stop_texts={self.stop_texts}: need a list of texts, as in ["Question:"].')
+
+    def read(self) -> DataSet:
+        """The data set, its right answers checked.
+
+        Raises:
+          UserError: it cannot be read, or a right answer is none; says which.
+        """
+        data = self.source.read()
+        for item in data.items:
+            # Whatever the response: a grader that knows the right answer can judge an empty one.
+            verdict = self.grader.grade("", item.reference)
+            if verdict.kind == INFRA:
+                problem = " ".join(verdict.reason.splitlines()[1:])
+                raise UserError(f"{self.name}: the right answer of {item.prompt_id} cannot be read: {problem}")
+        return data
+
+    def check_grader(self) -> None:
+        """Raises `UserError` where the grader cannot work on this machine, so that nothing is decoded in vain."""
+        problem = getattr(self.grader, "problem", lambda: None)()
+        if problem:
+            raise UserError(
+                f"{self.name}: its programs cannot be judged on this machine: {problem} See python -m harness doctor."
+            )
 
     def prompt(self, item: Item) -> str:
         """The user's message for `item`.

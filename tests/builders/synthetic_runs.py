@@ -116,10 +116,13 @@ def write_run(
     schedules: Mapping[str, Mapping[str, Any]] | None = None,
     started_at: str = "2026-01-01T00:00:00.000+00:00",
     reads: tuple[int, int, float] | None = (1_000_000_000, 1_000_000, 100.0),
+    weights: str | None = None,
+    data: str | None = None,
 ) -> Path:
     """Writes a run folder as the runner would; gives its path.
 
     Args:
+      weights, data: SHA-256 of the model's weights and of the data file; None for a manifest that does not say.
       reads: bytes of weights and of a cached token, and GB/s of the memory; None for a manifest of before they were in.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,9 +136,10 @@ def write_run(
         },
         "plan": {"prompts": [], "schedules": [], "repetitions": 1, "shard": None},
         "model": {"dtype": dtype, "device": device, "attention": "sdpa"}
-        | ({"weight_bytes": reads[0], "cache_bytes": reads[1]} if reads else {}),
+        | ({"weight_bytes": reads[0], "cache_bytes": reads[1]} if reads else {})
+        | ({"weights_sha256": {"model.safetensors": weights}} if weights else {}),
         **({"memory_gb_s": reads[2]} if reads else {}),
-        "data": {},
+        "data": {"sha256": data} if data else {},
         "code": {"version": "0.1.0", "commit": commit, "changed": False},
         "machine": {"system": "Linux", "processor": processor},
         "started_at": started_at,

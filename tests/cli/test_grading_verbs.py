@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from graders.programs.execution import Outcome
 from harness.cli.main import main
 from harness.records.record import read_records, sealed
 
@@ -250,3 +251,13 @@ def test_a_run_is_not_graded_by_other_data(capsys, finished, tmp_path):
     write(tmp_path / "gsm8k.jsonl", GSM8K[:2])
     assert "its data had sha256" in error_of(capsys, "grade", str(finished))
     assert (finished / "records.jsonl").read_text() == before
+
+
+def test_a_sandbox_that_cannot_start_stops_the_run_before_it_begins(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("graders.code.execute", lambda *_: Outcome("infra", "no process can be started here."))
+    assert main(["run", "task=toy_code", "limit=1", "run_dir=out"]) == 2
+    said = capsys.readouterr().err
+    assert "toy_code: its programs cannot be judged on this machine: no process can be started here." in said
+    assert not (tmp_path / "out").exists()
+    assert main(["run", "task=toy_math", "limit=1", "warmups=0", "run_dir=out"]) == 0

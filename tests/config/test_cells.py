@@ -200,3 +200,28 @@ def test_cells_that_cannot_be_run_are_counted_and_do_not_stop_the_others(capsys,
     said = capsys.readouterr().err
     assert said.count("PARTIAL: not run: model.path=/nowhere") == 2
     assert "error: 2 of 2 cells are not done" in said
+
+
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        "seed=1,-1",
+        "task.template='a b','a-b','a/b','a_b','a.b','ä b','a:b'",
+        "schedule=[linear,packed],[packed,linear],linear",
+        f"task.template='{'x' * 300}','{'x' * 299}y'",
+        "prompts=[1],[-1],['1']",
+    ],
+)
+def test_cells_of_different_values_have_folders_of_their_own_that_any_disk_takes(sweep):
+    cells = cells_of(["-m", sweep, "run_dir=all"])
+    names = [cell.name for cell in cells]
+    assert len(set(names)) == len(names) > 1
+    assert all(0 < len(name.encode()) <= 255 and "/" not in name for name in names)
+
+
+def test_plain_values_are_names_as_they_are():
+    cells = cells_of(
+        ["-m", "task=toy_math,toy_code", "schedule=[linear,packed],packed", "temperature=0.5,1", "run_dir=a"]
+    )
+    assert cells[0].name == "toy_math_linear-packed_temperature-0.5"
+    assert len({cell.name for cell in cells}) == 8

@@ -57,6 +57,17 @@ def test_a_value_that_no_run_takes_is_refused_before_any_cell_runs(tmp_path):
     assert not (tmp_path / "all").exists()
 
 
+def test_a_folder_with_runs_of_another_config_is_not_done(tmp_path, capsys):
+    command = ["schedule=linear,packed", "limit=1", "run_dir=all"]
+    assert sweep(*command).returncode == 0
+    other = sweep(*command, "temperature=1")
+    assert other.returncode == 2
+    assert other.stdout.count("holds a run of another config: temperature was 0.0, is 1.0") == 2
+    assert other.stdout.rstrip().endswith("2 other")
+    assert "2 of 2 cells are not done" in other.stderr
+    assert {next(read_records(path)).temperature for path in tmp_path.rglob("records.jsonl")} == {0}
+
+
 def test_the_same_sweep_again_goes_on_with_every_run(tmp_path):
     assert sweep("schedule=linear,packed", "limit=2", "run_dir=all").returncode == 0
     files = sorted(tmp_path.rglob("records.jsonl"))

@@ -8,6 +8,7 @@ import pytest
 from graders.code import Program
 from graders.gsm8k import Gsm8k
 from graders.math500 import Math500
+from harness.cli.main import main
 from harness.config.compose import compose
 from harness.errors import UserError
 from harness.running.build import build
@@ -230,3 +231,15 @@ def test_the_real_files_have_their_published_counts(data_dir, source, file, item
 def test_the_queries_that_state_a_length_have_127_english_ones(data_dir):
     data = WritingBenchSource(str(data_dir / "writingbench_length_subset.jsonl")).read()
     assert (data.facts["queries"], len(data.items)) == (222, 127)
+
+
+@pytest.mark.parametrize("gold", ["", "#### ", "#### inf", "#### 1e999999", "#### nan", "twelve or so"])
+@pytest.mark.parametrize("task", ["gsm8k", "gsm8k_setdlm"])
+def test_a_right_answer_that_cannot_be_read_is_refused_before_anything_runs(tmp_path, capsys, task, gold):
+    rows = [{"question": "How many?", "answer": "#### 3"}, {"question": "How many now?", "answer": gold or " "}]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = f"task.data_files={tmp_path / 'data.jsonl'}"
+    for command in (["run", f"task={task}", data, f"run_dir={tmp_path / 'run'}"], ["check-task", task, data]):
+        assert main(command) == 2
+        assert "the right answer of gsm8k/1 cannot be read" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

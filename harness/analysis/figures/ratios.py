@@ -186,7 +186,10 @@ def _label_rows(axes: Axes, block: _Block) -> None:
 
 def _row_label(place: Place) -> str:
     window = f", W = {place.window}" if place.window else ""
-    count = f"  n = {len(place.cell.prompt_ids):,}" if place.cell else ""
+    cell = place.cell
+    count = f"  n = {len(cell.prompt_ids):,}" if cell else ""
+    if cell and cell.is_graded and cell.scored < cell.responses:
+        count += f", PARTIAL: {cell.scored:,} of {cell.responses:,} scored"
     return f"{task_label(place.task)}{window}{count}"
 
 

@@ -21,6 +21,7 @@ from harness.analysis.tables.columns import (
     ACCURACY,
     METHOD,
     RESPONSES,
+    SCORED,
     THROUGHPUT,
     TIME_PER_NFE,
     TOKENS_PER_NFE,
@@ -126,6 +127,7 @@ RATES = (
     TOKENS_PER_NFE,
     replace(TIME_PER_NFE, heading="ms/NFE", unit=""),
     ACCURACY,
+    SCORED,
 )
 
 

@@ -158,11 +158,14 @@ def _merged(what: str, parts: Sequence[_Part], schedule: str) -> tuple[Measured,
     ranked = sorted(parts, key=lambda part: (len(part.records), part.run.started_at), reverse=True)
     kept: list[pd.DataFrame] = []
     used: list[_Part] = []
+    strangers: set[Facts] = set()
     notices = []
     for part in ranked:
         records = part.records.drop_duplicates(_PLACE, keep="last").set_index(_PLACE)
         if any(records.index.isin(other.index).any() for other in kept):
             notices.append(f"{what}: {part.run.path} repeats responses of {used[0].run.path} and is not used.")
+            # Of two runs of other weights or data under one name, neither is the one that is meant.
+            strangers |= {facts for facts in part.run.facts if facts.subject != used[0].run.facts[0].subject}
             continue
         kept.append(records)
         used.append(part)
@@ -171,8 +174,8 @@ def _merged(what: str, parts: Sequence[_Part], schedule: str) -> tuple[Measured,
     measured = Measured(
         records=responses,
         skipped=frozenset(records.index.difference(responses.index).unique("prompt_id")),
-        facts=frozenset(facts for part in used for facts in part.run.facts),
-        folders=[part.run.path for part in used],
+        facts=frozenset(facts for part in used for facts in part.run.facts) | strangers,
+        folders=[part.run.path for part in (parts if strangers else used)],
         config=used[0].run.schedules.get(schedule, {}),
         reads=used[0].run.reads,
     )

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from harness.analysis.bootstrap import RESAMPLES, Statistic, resampled_totals
 from harness.analysis.study.cells import Cell, CellKey, Measured, Method
-from harness.analysis.study.runs import Facts
+from harness.analysis.study.runs import MIXABLE, unlike
 from harness.errors import UserError
-from harness.records.metrics import COLUMNS, METRICS, counted
+from harness.records.metrics import COLUMNS, METRICS, VERDICTS, counted, has_verdicts
 from harness.records.record import stable_seed
+from harness.text import some
 
 
 class PairedCell:
@@ -46,6 +47,16 @@ class PairedCell:
         self.left_out = len(every) - len(self.prompt_ids)
         self.skipped = len(frozenset().union(*(one.skipped for one in measured.values())))
 
+    @cached_property
+    def scored(self) -> int:
+        """Responses that accuracy is over: those that every method has a verdict on."""
+        return int(self._is_scored.sum())
+
+    @cached_property
+    def is_graded(self) -> bool:
+        """Whether the task has right answers: some response is scored, or would be if its grader had not failed."""
+        return any(has_verdicts(self.records(method)) for method in self.methods)
+
     @property
     def is_paired(self) -> bool:
         """Whether there are prompts enough for intervals."""
@@ -66,7 +77,10 @@ class PairedCell:
         # Rows of one prompt follow each other, the same prompts in the same order for all methods.
         prompts = self._places.get_level_values("prompt_id")
         first = np.flatnonzero(np.append(True, prompts[1:] != prompts[:-1])) if len(prompts) else []
-        return np.stack([np.add.reduceat(counted(self.records(one)), first, axis=0) for one in self.methods], axis=1)
+        responses = np.stack([counted(self.records(one)) for one in self.methods], axis=1)
+        # What one method has no verdict on tells nothing about accuracy beside the others.
+        responses[..., VERDICTS] *= self._is_scored[:, None, None]
+        return np.add.reduceat(responses, first, axis=0)
 
     def total(self, column: str, method: Method) -> float:
         """Sum of one of `COLUMNS` over all responses of a method."""
@@ -80,11 +94,12 @@ class PairedCell:
         return float(above / below) if below else None
 
     def statistic(self, metric: str, method: Method | None) -> Statistic | None:
-        """The same with its resamples; None also where there are not two prompts, or a resample has nothing graded."""
+        """The same with its resamples; None also where there are not two prompts that it is over."""
         value = self.value(metric, method)
-        if value is None or not self.is_paired:
+        resampled = self._resampled_scored if METRICS[metric].below == "graded" else self._resampled
+        if value is None or resampled is None:
             return None
-        above, below = self._totals(metric, method, self._resampled)
+        above, below = self._totals(metric, method, resampled)
         return Statistic(value, above / below) if below.all() else None
 
     def ratio(self, metric: str, method: Method | None, baseline: Method | None) -> Statistic | None:
@@ -98,16 +113,34 @@ class PairedCell:
         return one - other if one and other else None
 
     @cached_property
-    def _resampled(self) -> NDArray[np.float64]:
-        """Totals in each resample: [resamples, methods, columns].
+    def _is_scored(self) -> NDArray[np.bool_]:
+        """Of each response, whether every method has a verdict on it: [responses]."""
+        verdicts = [self.records(method)["correct"].notna().to_numpy(dtype=bool) for method in self.methods]
+        return np.logical_and.reduce(verdicts)
+
+    @cached_property
+    def _resampled(self) -> NDArray[np.float64] | None:
+        """Totals in each resample over all prompts: [resamples, methods, columns]; None without two prompts."""
+        return self._resamples(self.per_prompt)
+
+    @cached_property
+    def _resampled_scored(self) -> NDArray[np.float64] | None:
+        """The same over the prompts with a response that every method has a verdict on."""
+        is_scored = self.per_prompt[:, 0, COLUMNS.index("graded")] > 0
+        return self._resampled if is_scored.all() else self._resamples(self.per_prompt[is_scored])
+
+    def _resamples(self, per_prompt: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Resampled totals of rows of `per_prompt`.
 
         Different models and tasks get different seeds, so that averages over them have independent parts; orders and
         adapters of the same one get the same, so that they are paired.
         """
         key = self.key._replace(order="", adapter=None, adapter_mode="")
         seed = stable_seed("bootstrap", *map(str, key), str(self.window))
-        flat = self.per_prompt.reshape(len(self.prompt_ids), -1)
-        return resampled_totals(flat, seed=seed).reshape(RESAMPLES, *self.per_prompt.shape[1:])
+        prompts = len(per_prompt)
+        if prompts < 2:
+            return None
+        return resampled_totals(per_prompt.reshape(prompts, -1), seed=seed).reshape(RESAMPLES, *per_prompt.shape[1:])
 
     def _totals(self, metric: str, method: Method, totals: NDArray[np.float64]) -> Sequence[NDArray[np.float64]]:
         column = self.methods.index(method)
@@ -122,7 +155,7 @@ def compare(
     Methods without a single call, and those with which fewer than two common prompts would be left, are not compared.
 
     Args:
-      mix: names of `Facts` that may differ.
+      mix: names of `MIXABLE` facts that may differ.
 
     Raises:
       UserError: nothing to compare, or the methods were measured under facts that differ.
@@ -157,15 +190,18 @@ def check_same(measured: Mapping[Method, Measured], what: str, mix: Collection[s
     Raises:
       UserError: names what differs, between which methods, and how to ask for it.
     """
-    differing = []
-    for index, name in enumerate(Facts._fields):
-        values = {method: sorted({facts[index] for facts in one.facts}) for method, one in measured.items()}
-        if name not in mix and len({value for found in values.values() for value in found}) > 1:
-            differing.append((name, "; ".join(f"{method}: {', '.join(found)}" for method, found in values.items())))
-    if differing:
-        listed = " ".join(f"{name} differs ({values})." for name, values in differing)
-        names = ",".join(name for name, _ in differing)
-        raise UserError(f"{what}: not compared. {listed} Measure all methods alike, or ask for it with mix={names}.")
+    differing = unlike({str(method): one.facts for method, one in measured.items()}, mix)
+    if not differing:
+        return
+    mixable = [name for name in differing if name in MIXABLE]
+    folders = sorted({str(folder) for one in measured.values() for folder in one.folders})
+    # Other weights or data under one name are another model or task.
+    rather = (
+        f"Measure all methods alike, or ask for it with mix={','.join(mixable)}."
+        if len(mixable) == len(differing)
+        else f"These are not of one thing: give folders apart, or name them apart. Folders: {some(folders)}."
+    )
+    raise UserError(f"{what}: not compared. {' '.join(differing.values())} {rather}")
 
 
 def _common(measured: Mapping[Method, Measured]) -> pd.MultiIndex:
@@ -195,6 +231,13 @@ def _partial(cell: PairedCell) -> Sequence[str]:
         notices.append(f"PARTIAL: {cell.key}: responses without a counterpart left out ({counts}).")
     if cell.skipped:
         notices.append(f"PARTIAL: {cell.key}: {cell.skipped} prompts did not fit the model's context.")
+    if cell.is_graded and cell.scored < cell.responses:
+        counts = {str(method): int(cell.records(method)["correct"].notna().sum()) for method in cell.methods}
+        listed = ", ".join(f"{method}: {count}" for method, count in counts.items())
+        notices.append(
+            f"PARTIAL: {cell.key}: accuracy is over {cell.scored} of {cell.responses} responses, those that every "
+            f"method has a verdict on (verdicts of each: {listed})."
+        )
     if not cell.is_paired:
         notices.append(f"PARTIAL: {cell.key}: one prompt only, so no intervals and no comparison.")
     return notices

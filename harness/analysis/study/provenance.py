@@ -30,6 +30,10 @@ def provenance(cells: Iterable[PairedCell]) -> str:
         parts.append(f"MIXED {', '.join(mixed)} within a comparison, as asked for")
     if any(cell.left_out or cell.skipped for cell in cells):
         parts.append("PARTIAL: prompts that not every method answered are left out")
+    unscored = [cell for cell in cells if cell.is_graded and cell.scored < cell.responses]
+    if unscored:
+        scored, responses = (sum(getattr(cell, name) for cell in unscored) for name in ("scored", "responses"))
+        parts.append(f"PARTIAL: accuracy over {scored:,} of {responses:,} responses that all methods have a verdict on")
     return " · ".join(parts)
 
 

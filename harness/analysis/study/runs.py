@@ -4,7 +4,7 @@ A folder that cannot be read is a notice, not the end: what can be made from the
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import pandas as pd
 
 from harness.errors import UserError
 from harness.records.frame import read_run, run_folders
+from harness.records.identity import data_digest, weights_digest
 from harness.records.manifest import read_manifest, sessions_of
 from harness.records.places import RECORDS
 
@@ -28,6 +29,8 @@ class Facts(NamedTuple):
       code: commit of the harness, or its version; "+changed" with uncommitted changes.
       engine: execution mode; empty where the harness had only one.
       prompts: digest of what items are made into; empty where the manifest does not say.
+      weights, data: digests of the model's weights and of the data set's content; empty where the manifest does not
+        say. What differs in these is of something else, whatever it is called, and cannot be mixed.
     """
 
     device: str
@@ -35,6 +38,32 @@ class Facts(NamedTuple):
     code: str
     engine: str = ""
     prompts: str = ""
+    weights: str = ""
+    data: str = ""
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """What was measured, as opposed to how."""
+        return self.weights, self.data
+
+
+MIXABLE = tuple(name for name in Facts._fields if name not in ("weights", "data"))
+
+
+def unlike(facts: Mapping[str, Collection[Facts]], mix: Collection[str] = ()) -> Mapping[str, str]:
+    """What differs in facts about things that are compared, by the fact's name, in words.
+
+    Args:
+      facts: by what they are about.
+      mix: facts of `MIXABLE` that may differ.
+    """
+    found = {}
+    for index, name in enumerate(Facts._fields):
+        values = {what: sorted({one[index] or "unknown" for one in some}) for what, some in facts.items()}
+        if len({value for some in values.values() for value in some}) > 1 and not (name in mix and name in MIXABLE):
+            listed = "; ".join(f"{what}: {', '.join(some)}" for what, some in values.items())
+            found[name] = f"{name} differs ({listed})."
+    return found
 
 
 class Reads(NamedTuple):
@@ -117,7 +146,7 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
             path=folder,
             family=_family(str(config["model"].get("_target_", ""))),
             # A start that failed before its model was loaded has recorded nothing.
-            facts=list(dict.fromkeys(_facts(config, one) for one in sessions_of(manifest) if one.get("model"))),
+            facts=list(dict.fromkeys(_facts(manifest, one) for one in sessions_of(manifest) if one.get("model"))),
             max_new_tokens=config["task"]["max_new_tokens"],
             adapter_mode=_adapter_mode(config),
             schedules=config["schedules"],
@@ -161,7 +190,8 @@ def _reads(sessions: Sequence[Mapping[str, Any]]) -> Reads | None:
     return None
 
 
-def _facts(config: Mapping[str, Any], session: Mapping[str, Any]) -> Facts:
+def _facts(manifest: Mapping[str, Any], session: Mapping[str, Any]) -> Facts:
+    config = manifest["config"]
     model, code, machine = session["model"], session["code"], session["machine"]
     device = str(model.get("device"))
     product = machine.get("processor") if device == "cpu" else machine.get("accelerator")
@@ -170,7 +200,9 @@ def _facts(config: Mapping[str, Any], session: Mapping[str, Any]) -> Facts:
     return Facts(
         device=f"{device} ({product})" if product else device,
         dtype=str(model.get("dtype")),
-        code=f"{version}+changed" if code.get("changed") else version,
+        code=version + {True: "+changed", None: "+unknown"}.get(code.get("changed"), ""),
         engine=str(config.get("engine") or config["model"].get("engine") or ""),
         prompts=hashlib.sha256(str(shaping).encode()).hexdigest()[:8] if shaping[0] else "",
+        weights=weights_digest(session),
+        data=data_digest(manifest),
     )

@@ -17,6 +17,7 @@ from harness.analysis.tables.columns import (
     ORDER,
     PROMPTS,
     RESPONSES,
+    SCORED,
     TASK,
     TEMPERATURE,
     THROUGHPUT,
@@ -54,6 +55,7 @@ MEASURED = (
     TOKENS_PER_NFE,
     TIME_PER_NFE,
     ACCURACY,
+    SCORED,
     replace(RESPONSES, is_detail=True),
     Column("Cap", "", lambda line: line.cell.key.max_new_tokens if line.is_measured else None, is_detail=True),
     _fact("Device", "device"),
@@ -77,8 +79,12 @@ ADAPTED = (
     WALL,
     THROUGHPUT,
     ACCURACY,
+    SCORED,
 )
-_MEANS = "Tokens, wall time and NFE are means per response; rates are ratios of totals."
+_MEANS = (
+    "Tokens, wall time and NFE are means per response; rates are ratios of totals. Accuracy is over the responses that "
+    "every method has a verdict on."
+)
 
 
 def table6(study: Study) -> Table:

@@ -80,6 +80,7 @@ ORDER = Column("Order", "", lambda line: ORDERS.get(line.place.order, line.place
 TEMPERATURE = Column("T", "", lambda line: f"{line.place.temperature:g}")
 PROMPTS = Column("n", "", lambda line: len(line.cell.prompt_ids) if line.is_measured else None)
 RESPONSES = Column("Responses", "", lambda line: line.cell.responses if line.is_measured else None)
+SCORED = Column("Scored", "", lambda line: line.cell.scored if line.is_measured and line.cell.is_graded else None)
 # Of a method's line.
 METHOD = Column("Method", "", lambda line: look(line.schedule).label)
 WIDTH = Column("W", "", lambda line: line.width)

@@ -20,6 +20,7 @@ from harness.analysis.tables.columns import (
     MODEL,
     NFE,
     PROMPTS,
+    SCORED,
     TASK,
     TEMPERATURE,
     THROUGHPUT,
@@ -104,6 +105,7 @@ PROBED = (
     NFE,
     THROUGHPUT,
     replace(ACCURACY, decimals=1),
+    SCORED,
 )
 # Of an `IterationLine` with an adapter.
 ADAPTED = (

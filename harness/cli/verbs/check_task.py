@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     (name,) = given.words
     config = compose([f"task={name}", *given.overrides])
     task = build(config.task, "task")
-    data = task.source.read()
+    data = task.read()
     for notice in data.notices:
         print(f"notice: {notice}", file=sys.stderr)
     items = select(data.items, config.limit, config.prompts)

@@ -25,7 +25,7 @@ from harness.analysis.atlas.catalogue import Inputs, atlas_products, make
 from harness.analysis.atlas.cost_model import CostModel, fit
 from harness.analysis.atlas.methods import Method, simulated
 from harness.analysis.atlas.simulation import Simulation
-from harness.analysis.study.runs import find_runs
+from harness.analysis.study.runs import find_runs, unlike
 from harness.analysis.style import row_of
 from harness.cli.arguments import Overrides, Takes, Words
 from harness.cli.keys import Number, PathKey
@@ -94,14 +94,21 @@ def _records(path: Path, simulation: Simulation) -> pd.DataFrame:
     for notice in found.notices:
         print(f"notice: {notice}", file=sys.stderr)
     atlas = simulation.atlas
-    frames = []
+    frames, facts = [], {}
     for run in found.runs:
         names = {name: _own_name(name, config) for name, config in run.schedules.items()}
         responses = answered(run.records).query("model == @atlas.model and task == @atlas.task and temperature == 0")
-        frames.append(responses.assign(schedule=responses["schedule"].map(names)))
+        if len(responses):
+            frames.append(responses.assign(schedule=responses["schedule"].map(names)))
+            facts[str(run.path)] = run.facts
     records = pd.concat([as_frame([]), *frames], ignore_index=True)
     if records.empty:
         raise UserError(f"costs={path}: no greedy responses of {atlas.model} on {atlas.task} there. Run some first.")
+    # The atlas says what it is of; how times were measured is for the runs alone.
+    one, *_ = next(iter(facts.values()))
+    differing = unlike({"the atlas": [one._replace(weights=atlas.weights, data=atlas.data)], **facts})
+    if differing:
+        raise UserError(f"costs={path}: {' '.join(differing.values())} Name runs that are alike, and the atlas'.")
     return records
 
 

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     folder = RunFolder(path)
     manifest = _manifest(folder)
     task = build(OmegaConf.create(manifest["config"]["task"]), "task")
-    data = task.source.read()
+    data = task.read()
     _check_same_data(folder, manifest["data"], data.facts)
     with locked(folder.path):
         unscored = _grade(folder, task, data)

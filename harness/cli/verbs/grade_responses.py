@@ -144,7 +144,7 @@ def _own_tests(row: Row) -> Reference:
 
 
 def _items(task: Task) -> Mapping[str, Reference]:
-    data = task.source.read()
+    data = task.read()
     for notice in data.notices:
         print(f"notice: {notice}", file=sys.stderr)
     return {item.prompt_id.lower(): item.reference for item in data.items}

@@ -29,10 +29,11 @@ def main(arguments: Sequence[str]) -> int:
     given = TAKES.read(arguments)
     out = given["out"]
     study = study_of(given)
-    if not study.main and not study.adapters:
-        raise UserError("nothing to report: no records. Run something first, as in python -m harness run.")
     for notice in study.notices:
         print(f"notice: {notice}", file=sys.stderr)
+    if not study.main and not study.adapters:
+        why = "no records could be compared, see above." if study.runs else "no records."
+        raise UserError(f"nothing to report: {why} Run something first, as in python -m harness run.")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(report(study))

@@ -1,7 +1,8 @@
 """usage: python -m harness status [PATH ...] [experiment=NAME [KEY=VALUE ...]]
 
 How far every run folder at and below PATH is (default: results/runs), or every cell of an experiment: done, running,
-partial, missing, failed with its first error line, or damaged. A run goes on with its own command and run_dir=FOLDER,
+partial, missing, failed with its first error line, damaged, or "other": the folder of a cell that holds a run of
+another config. A run goes on with its own command and run_dir=FOLDER,
 an experiment with its own command.
 """
 

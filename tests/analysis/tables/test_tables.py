@@ -96,8 +96,8 @@ def test_table6_shows_means_rates_and_the_fastest_in_bold(tmp_path):
     write_run(tmp_path / "a", packed + linear)
     table = measurement_tables.table6(read_study([tmp_path]))
     assert [row[2:] for row in shown(table)] == [
-        ["Linear-SS", "31", "2", "20.0", "0.800", "8.00", "25.0", "2.500", "100.00", "100.00"],
-        ["Packed-SS", "31", "2", "20.0", "0.400", "8.00", "**50.0**", "2.500", "50.00", "100.00"],
+        ["Linear-SS", "31", "2", "20.0", "0.800", "8.00", "25.0", "2.500", "100.00", "100.00", "2"],
+        ["Packed-SS", "31", "2", "20.0", "0.400", "8.00", "**50.0**", "2.500", "50.00", "100.00", "2"],
     ]
     assert table.csv().splitlines()[2].endswith(",2,128,cpu (CPU x 2),float32,-,0123456789")
     assert "device cpu (CPU x 2) · dtype float32 · code 0123456789 · cap 128 tokens · n = 2 prompts" in table.notes[-1]
