@@ -118,11 +118,13 @@ def write_run(
     reads: tuple[int, int, float] | None = (1_000_000_000, 1_000_000, 100.0),
     weights: str | None = None,
     data: str | None = None,
+    planned: Sequence[str] = (),
 ) -> Path:
     """Writes a run folder as the runner would; gives its path.
 
     Args:
       weights, data: SHA-256 of the model's weights and of the data file; None for a manifest that does not say.
+      planned: ids of the prompts that a whole run has; none for a plan that says nothing.
       reads: bytes of weights and of a cached token, and GB/s of the memory; None for a manifest of before they were in.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +136,7 @@ def write_run(
             "schedules": schedules or {one.schedule: {"width": one.width} for one in records},
             "temperature": records[0].temperature if records else 0.0,
         },
-        "plan": {"prompts": [], "schedules": [], "repetitions": 1, "shard": None},
+        "plan": {"prompts": list(planned), "schedules": [], "repetitions": 1, "shard": None},
         "model": {"dtype": dtype, "device": device, "attention": "sdpa"}
         | ({"weight_bytes": reads[0], "cache_bytes": reads[1]} if reads else {})
         | ({"weights_sha256": {"model.safetensors": weights}} if weights else {}),

@@ -61,6 +61,7 @@ class Measured:
     Attributes:
       records: its responses, indexed and sorted by prompt and repetition; skipped prompts left out.
       skipped: prompts that did not fit the model's context.
+      missing: responses that its runs are still to have.
       facts: of the runs that the records come from; more than one where shards differ.
       folders: of these runs.
       config: of the schedule.
@@ -69,6 +70,7 @@ class Measured:
 
     records: pd.DataFrame
     skipped: frozenset[str]
+    missing: int
     facts: frozenset[Facts]
     folders: Sequence[Path]
     config: Mapping[str, Any]
@@ -174,9 +176,16 @@ def _merged(what: str, parts: Sequence[_Part], schedule: str) -> tuple[Measured,
     measured = Measured(
         records=responses,
         skipped=frozenset(records.index.difference(responses.index).unique("prompt_id")),
+        missing=max(_planned(used) - len(records), 0),
         facts=frozenset(facts for part in used for facts in part.run.facts) | strangers,
         folders=[part.run.path for part in (parts if strangers else used)],
         config=used[0].run.schedules.get(schedule, {}),
         reads=used[0].run.reads,
     )
     return measured, notices
+
+
+def _planned(parts: Sequence[_Part]) -> int:
+    """Responses that the runs of a method plan together; what several of them plan is planned once."""
+    repetitions = max(part.run.planned.repetitions for part in parts)
+    return len(frozenset().union(*(part.run.planned.prompts for part in parts))) * repetitions

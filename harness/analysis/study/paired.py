@@ -28,6 +28,7 @@ class PairedCell:
       prompt_ids: prompts that every method answered.
       responses: of each method; the same for all.
       left_out: prompts that only some methods answered.
+      missing: responses of all methods that their runs are still to have.
       facts: of the records used; one unless mixing was asked for.
       notices: what is partial about it.
     """
@@ -45,6 +46,7 @@ class PairedCell:
         self.responses = len(self._places)
         every = frozenset().union(*(one.records.index.unique("prompt_id") for one in measured.values()))
         self.left_out = len(every) - len(self.prompt_ids)
+        self.missing = sum(one.missing for one in measured.values())
         self.skipped = len(frozenset().union(*(one.skipped for one in measured.values())))
 
     @cached_property
@@ -219,6 +221,10 @@ def _with_common(measured: Mapping[Method, Measured], prompts: int) -> Mapping[M
 
 def _partial(cell: PairedCell) -> Sequence[str]:
     notices = []
+    if cell.missing:
+        so_far = {str(method): (len(one.records), one.missing) for method, one in cell.measured.items()}
+        counts = ", ".join(f"{method}: {count} of {count + missing}" for method, (count, missing) in so_far.items())
+        notices.append(f"PARTIAL: {cell.key}: not run to its end, responses so far: {counts}.")
     if cell.left_out:
         counts = ", ".join(f"{method}: {one.prompts}" for method, one in cell.measured.items())
         notices.append(

@@ -28,6 +28,11 @@ def provenance(cells: Iterable[PairedCell]) -> str:
     mixed = sorted({name for cell in cells for name in _mixed(cell)})
     if mixed:
         parts.append(f"MIXED {', '.join(mixed)} within a comparison, as asked for")
+    unfinished = [cell for cell in cells if cell.missing]
+    if unfinished:
+        recorded = sum(len(one.records) for cell in unfinished for one in cell.measured.values())
+        planned = recorded + sum(cell.missing for cell in unfinished)
+        parts.append(f"PARTIAL: {recorded:,} of {planned:,} responses so far")
     if any(cell.left_out or cell.skipped for cell in cells):
         parts.append("PARTIAL: prompts that not every method answered are left out")
     unscored = [cell for cell in cells if cell.is_graded and cell.scored < cell.responses]

@@ -84,6 +84,13 @@ class Reads(NamedTuple):
         return 1000 * (self.weight_bytes + context * self.cache_bytes) / (self.memory_gb_s * 1e9)
 
 
+class Planned(NamedTuple):
+    """The responses that a run is to have of each schedule."""
+
+    prompts: frozenset[str]
+    repetitions: int
+
+
 @dataclass(frozen=True)
 class Run:
     """One run folder.
@@ -92,6 +99,7 @@ class Run:
       family: of the model, as `harness.models` names it.
       facts: of each time that the run was started or went on, if they differ.
       max_new_tokens: the cap that responses had.
+      planned: responses that each schedule is to have, all shards together: prompt ids and repetitions.
       adapter_mode: how an adapter's update was computed; empty for every row, as in F.2.
       schedules: each one's configuration.
       reads: as measured when the run was last started; None where its manifest does not say.
@@ -102,6 +110,7 @@ class Run:
     family: str
     facts: Sequence[Facts]
     max_new_tokens: int
+    planned: Planned
     adapter_mode: str
     schedules: Mapping[str, Mapping[str, Any]]
     started_at: str
@@ -148,6 +157,7 @@ def _read(folder: Path) -> tuple[Run, Sequence[str]]:
             # A start that failed before its model was loaded has recorded nothing.
             facts=list(dict.fromkeys(_facts(manifest, one) for one in sessions_of(manifest) if one.get("model"))),
             max_new_tokens=config["task"]["max_new_tokens"],
+            planned=Planned(frozenset(manifest["plan"]["prompts"]), manifest["plan"]["repetitions"]),
             adapter_mode=_adapter_mode(config),
             schedules=config["schedules"],
             started_at=manifest["started_at"],
