@@ -95,8 +95,32 @@ def stored(values: Mapping[str, Any]) -> RunConfig:
 
 
 def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The config in a run's manifest, where keys that runs did not have yet have what conf/config.yaml says."""
-    return completed(values, OmegaConf.to_container(OmegaConf.load(CONFIG_DIR / "config.yaml")))
+    """The config in a run's manifest, where keys that there were not yet have what the files of conf/ say.
+
+    Keys within a model, a task or an order are those of today's file of that name, where there is one.
+    """
+    chosen = {group: str(values.get(group, {}).get("name")) for group in ("model", "task")}
+    choices = [f"{group}={name}" for group, name in chosen.items() if name in names(group)]
+    try:
+        today = OmegaConf.to_container(_composed(["schedule=[]", *choices]), resolve=True)
+    except (HydraException, OmegaConfBaseException):
+        today = OmegaConf.to_container(_composed([]), resolve=True)
+    whole = completed(values, today)
+    for choice in choices:
+        group = choice.partition("=")[0]
+        whole[group] = _filled(whole[group], today[group])
+    return whole
+
+
+def _filled(values: Mapping[str, Any], today: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` with the keys that only `today` has, at every depth; kinds that changed are left alone."""
+    filled = {key: values.get(key, value) for key, value in today.items()} | values
+    return {
+        key: _filled(value, today[key])
+        if isinstance(value, Mapping) and isinstance(today.get(key), Mapping) and key in values
+        else value
+        for key, value in filled.items()
+    }
 
 
 def as_user_error(error: Exception, overrides: Sequence[str] = (), besides: Collection[str] = ()) -> UserError:

@@ -66,6 +66,20 @@ def test_a_run_from_before_a_key_was_there_goes_on(tmp_path, monkeypatch):
     assert main([*run, "on_error=skip"]) == 2
 
 
+def test_keys_within_a_task_or_model_are_those_of_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = ["run", "limit=1", "warmups=0", "task.max_new_tokens=8", "model.device=cpu", "run_dir=out"]
+    assert main(run) == 0
+    file = tmp_path / "out" / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    del manifest["config"]["task"]["repetitions"], manifest["config"]["task"]["source"]["count"]
+    del manifest["config"]["model"]["layers"]
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    assert stored(manifest["config"]).task.source.count == 500
+    assert main(run) == 0
+    assert main([*run, "task.repetitions=3"]) == 2
+
+
 def test_places_are_keys_or_parts_of_the_task():
     assert set(PLACES) == {"run_dir", "samples", "task.data_files", "task.source.data_files"}
 
