@@ -34,7 +34,6 @@ ANALYSIS = (
     ("study",),
     ("canvas", "trace_grid"),
     ("style", "table"),
-    ("bootstrap",),
 )
 # What stands on its own, and what it must not import.
 ALONE = {

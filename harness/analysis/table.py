@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from harness.analysis.bootstrap import Estimate
+from harness.records.bootstrap import Estimate
 from harness.text import MISSING, aligned
 
 # Digits written to CSV: more than any measurement has, fewer than differ between linear algebra libraries.

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from harness.analysis.bootstrap import Estimate, Statistic, resampled_totals
 from harness.analysis.table import Column, Table
 from harness.bench.embedded import can_compile, interleaved, load, prompts
 from harness.errors import UserError
 from harness.models.execution.engine import ENGINES, Eager, Engine, build_engine
 from harness.models.language_model import LanguageModel
+from harness.records.bootstrap import Estimate, Statistic, resampled_totals
 from harness.running.plan import Schedule
 from harness.system.clock import stopwatch
 from schedules import Autoregressive, Greedy, Linear, Packed, Quadratic, Stop

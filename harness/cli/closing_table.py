@@ -1,6 +1,6 @@
 """The table that a run ends with, for reading in a terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.text import MISSING, aligned, some
@@ -35,7 +35,8 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
         if counts_memory:
             row += (_number(totals.get("memory_bytes"), "{:.2f}", scale=1e-9),)
         if compared:
-            row += tuple(_number(value, "{:.3f}") for value in totals["ratios_to_linear"].values())
+            intervals = totals.get("intervals_to_linear", {})
+            row += tuple(_ratio(value, intervals.get(key)) for key, value in totals["ratios_to_linear"].items())
         rows.append(row)
     lines = aligned(rows, is_left=[True] + [False] * (len(rows[0]) - 1))
     if summary["costs_only"]:
@@ -55,6 +56,10 @@ def closing_table(summary: Mapping[str, Any], expected: int) -> str:
     if summary["outliers"]:
         shown = [f"{one['schedule']} on {one['prompt_id']} x {one['times_median']}" for one in summary["outliers"]]
         lines.append(f"slow outliers, counted all the same (x the median time per call): {some(shown)}")
+    if compared and any("intervals_to_linear" in totals for totals in summary["schedules"].values()):
+        lines.append("brackets: 95 % intervals, paired over the prompts that all schedules answered")
+    if summary["flags"]:
+        lines.append(f"CAUTION: {'; '.join(summary['flags'])}")
     if summary["drift"]:
         lines.append(_drift(summary["drift"]))
     fewest = min((t["responses"] + t["passed_over"] for t in summary["schedules"].values()), default=0)
@@ -69,6 +74,12 @@ def _drift(drift: Mapping[str, Any]) -> str:
     if drift["other_tokens"]:
         line += f"; {drift['other_tokens']} responses had OTHER TOKENS than before"
     return line
+
+
+def _ratio(value: float | None, interval: Sequence[float] | None) -> str:
+    """A ratio with its interval, where it has one."""
+    shown = _number(value, "{:.3f}")
+    return f"{shown} [{interval[0]:.3f}, {interval[1]:.3f}]" if interval and value is not None else shown
 
 
 def _number(value: float | None, form: str, scale: float = 1.0) -> str:

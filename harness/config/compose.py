@@ -11,6 +11,7 @@ from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -47,8 +48,14 @@ def compose(overrides: Sequence[str], besides: Collection[str] = ()) -> RunConfi
 
 
 def _composed(overrides: Sequence[str]) -> DictConfig:
-    with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
-        return hydra_compose("config", overrides=list(overrides))
+    # Within one of Hydra's own jobs there is a Hydra already, which composes nothing else.
+    here = GlobalHydra.instance()
+    outer, here.hydra = here.hydra, None
+    try:
+        with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
+            return hydra_compose("config", overrides=list(overrides))
+    finally:
+        here.hydra = outer
 
 
 def with_own_schedule(overrides: Sequence[str]) -> list[str]:

@@ -194,6 +194,10 @@ class RunFolder(WorkFolder):
         """
         return read_records(self.records_file)
 
+    def conditions(self) -> Mapping[str, Any]:
+        """What the manifest says of how times were measured, for the summary."""
+        return {fact: self.latest(fact) for fact in ("drift", "warmups", "state_at_start")}
+
     def append(self, record: Record) -> None:
         """Adds one record and hands it to the disk; what cannot be written whole leaves no trace.
 

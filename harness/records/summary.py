@@ -7,32 +7,42 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.records.bootstrap import Statistic, resampled_totals
 from harness.records.frame import answered
 from harness.records.metrics import BASELINE, METRICS, has_verdicts, totals
 from harness.records.record import FAILED, SKIPPED
+from harness.system.machine import hints
 
 SUMS = ("responses", "tokens", "nfe", "rows", "wall_s")
 WHOLE = ("responses", "tokens", "nfe", "rows")
 RATIOS = ("throughput", "tokens_per_nfe", "time_per_nfe_s")
 PLACE = ["prompt_id", "repetition"]
+SPENT = ("tokens", "nfe", "wall_s")
+FEW_PROMPTS = 30
+MOST_DRIFT = 0.1
 OUTLIER = 3.0  # times the schedule's median time per call
 
 
-def summarize(records: pd.DataFrame, drift: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def summarize(records: pd.DataFrame, conditions: Mapping[str, Any]) -> Mapping[str, Any]:
     """Totals, rates and agreement of a run's records.
 
     Args:
       records: as in `harness.records.frame`.
-      drift: the run's drift check, handed on.
+      conditions: what the manifest says of how times were measured: `drift`, `warmups` and `state_at_start`, each as
+        the runner noted it, or missing.
 
     Returns:
       `schedules`: for each schedule, in the order of the records: passed_over (responses skipped or failed), responses,
         tokens, nfe, rows, wall_s, throughput (tokens/s), tokens_per_nfe, time_per_nfe_s, accuracy (mean correctness of
         the responses that every schedule has a verdict on; null where there are none), scored (how many these are; null
         where the task has no right answers), non_model_s, memory_bytes (the highest peak of a response; absent where
-        the device does not count), and ratios_to_linear where a schedule named linear ran.
+        the device does not count), and where a schedule named linear ran ratios_to_linear and, of two prompts and more
+        that all answered, intervals_to_linear: low and high end of the paired 95 % interval of each ratio (E.5), over
+        these prompts.
       `skipped`, `failed`: ids of prompts that did not fit the context, or the memory.
       `outliers`: responses whose time per call is far above their schedule's median; they are counted all the same.
+      `drift`: handed on.
+      `flags`: in words, why times or intervals are to be read with care; none where there is no reason to.
       `costs_only`: why the responses mean nothing but their costs; null for real ones.
       `agreement`: how many responses all schedules answered with the same token ids, of how many; null where they
         mean nothing.
@@ -43,13 +53,16 @@ def summarize(records: pd.DataFrame, drift: Mapping[str, Any] | None) -> Mapping
     if BASELINE in schedules:
         for totals in schedules.values():
             totals["ratios_to_linear"] = {key: _ratio(totals[key], schedules[BASELINE][key]) for key in RATIOS}
+        for name, intervals in _intervals(by_schedule).items():
+            schedules[name]["intervals_to_linear"] = intervals
     costs_only = next(iter(records["costs_only"].dropna()), None)
     return {
         "schedules": schedules,
         "skipped": _prompts(records, SKIPPED),
         "failed": _prompts(records, FAILED),
         "outliers": [outlier for group in by_schedule.values() for outlier in _outliers(group)],
-        "drift": drift,
+        "drift": conditions.get("drift"),
+        "flags": _flags(records, conditions),
         "costs_only": costs_only,
         "agreement": None if costs_only else _agreement(by_schedule),
     }
@@ -73,6 +86,41 @@ def _outliers(records: pd.DataFrame) -> Sequence[Mapping[str, Any]]:
         }
         for one in slow[slow["times_median"] > OUTLIER].itertuples()
     ]
+
+
+def _flags(records: pd.DataFrame, conditions: Mapping[str, Any]) -> Sequence[str]:
+    flags = []
+    prompts = answered(records)["prompt_id"].nunique()
+    if prompts < FEW_PROMPTS:
+        flags.append(f"{prompts} prompts are few, intervals over them are rough")
+    ratios = (conditions.get("drift") or {}).get("ratios", {})
+    drifted = [f"{name} {ratio:.2f}" for name, ratio in ratios.items() if ratio and abs(ratio - 1) > MOST_DRIFT]
+    if drifted:
+        flags.append(f"times drifted while the run went on: {', '.join(drifted)} times those at the start")
+    unsettled = [name for name, warmed in (conditions.get("warmups") or {}).items() if not warmed["settled"]]
+    if unsettled:
+        flags.append(f"times had not settled after warming up: {', '.join(unsettled)}")
+    return [*flags, *hints(conditions["state_at_start"])] if conditions.get("state_at_start") else flags
+
+
+def _intervals(by_schedule: Mapping[str, pd.DataFrame]) -> Mapping[str, Mapping[str, Sequence[float]]]:
+    """Paired intervals of all ratios to the baseline; none where there are not two prompts, or a total is zero."""
+    sums = [answered(group).groupby("prompt_id")[list(SPENT)].sum() for group in by_schedule.values()]
+    wide = pd.concat(sums, axis=1, join="inner", keys=by_schedule.keys()).sort_index()
+    if len(wide) < 2 or not (wide.sum() > 0).all():
+        return {}
+    draws = resampled_totals(wide.to_numpy(dtype=np.float64))
+    columns = {column: Statistic(float(wide[column].sum()), draws[:, index]) for index, column in enumerate(wide)}
+    rates = {
+        (name, metric): columns[name, METRICS[metric].above] / columns[name, METRICS[metric].below]
+        for name in by_schedule
+        for metric in RATIOS
+    }
+    return {
+        name: {metric: list((rates[name, metric] / rates[BASELINE, metric]).estimate()[1:]) for metric in RATIOS}
+        for name in by_schedule
+        if name != BASELINE
+    }
 
 
 def _scored_by_all(groups: Iterable[pd.DataFrame]) -> pd.MultiIndex:

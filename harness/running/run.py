@@ -72,7 +72,7 @@ def run(config: RunConfig, observer: Observer) -> Finished:
         for field, values in model.facts.get("unlike_expected", {}).items():
             log.warning("config.json has %s=%s, known is %s", field, values["found"], values["expected"])
         Runner(plan, model, folder).run(observer)
-        summary = summarize(read_run(folder.path).frame, folder.latest("drift"))
+        summary = summarize(read_run(folder.path).frame, folder.conditions())
         folder.write_json("summary.json", summary)
     return Finished(folder, summary, len(plan.own_items) * plan.repetitions)
 

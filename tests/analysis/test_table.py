@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.study import read_study
 from harness.analysis.table import Column, Table, Value
 from harness.analysis.tables import absolute
+from harness.records.bootstrap import Estimate
 from tests.builders.synthetic_runs import responses, write_run
 
 

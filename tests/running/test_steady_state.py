@@ -3,11 +3,13 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from harness.cli.closing_table import closing_table
 from harness.cli.main import main
+from harness.records.bootstrap import resampled_totals
 from harness.records.frame import as_frame
 from harness.records.record import read_records
 from harness.records.summary import summarize
@@ -17,6 +19,7 @@ from schedules.one_call import Packed
 from schedules.response import Response
 from tests.builders.commands import changed
 from tests.builders.records import RECORD
+from tests.builders.synthetic_runs import responses
 
 RUN = [
     *("run", "model=tiny_nemotron", "model.device=cpu", "warmups=0", "drift_prompts=0", "task.max_new_tokens=16"),
@@ -59,7 +62,7 @@ def test_drift_is_the_time_of_the_first_prompts_again():
         "ratios": {"linear": 1.5, "packed": 1.0},
         "other_tokens": 2,
     }
-    table = closing_table(summarize(as_frame(records), found), 20)
+    table = closing_table(summarize(as_frame(records), {"drift": found}), 20)
     assert "first 2 prompts again at the end: linear 1.50, packed 1.00; 2 responses had OTHER TOKENS" in table
     assert drift([], again, most=5) is None
     assert drift(records[:18], again, most=5) is None, "nine prompts: one would be more than a tenth"
@@ -93,19 +96,19 @@ def test_the_highest_peak_of_memory_is_summed_up_only_where_it_is_known():
         for schedule, peaks in (("packed", [3 * 10**9, 4 * 10**9, None]), ("linear", [None, None]))
         for number, peak in enumerate(peaks)
     ]
-    summary = summarize(as_frame(records), None)
+    summary = summarize(as_frame(records), {})
     assert summary["schedules"]["packed"]["memory_bytes"] == 4 * 10**9
     assert "memory_bytes" not in summary["schedules"]["linear"]
     header, packed, linear = closing_table(summary, 3).splitlines()[:3]
     assert "GB at peak" in header
     assert ("4.00" in packed, "4.00" in linear) == (True, False)
-    assert "GB at peak" not in closing_table(summarize(as_frame(records[3:]), None), 2)
+    assert "GB at peak" not in closing_table(summarize(as_frame(records[3:]), {}), 2)
 
 
 def test_outliers_are_named_and_counted_all_the_same():
     records = [replace(RECORD, prompt_id=f"toy/{number}") for number in range(9)]
     records.append(replace(RECORD, prompt_id="toy/9", wall_s=5.0))
-    summary = summarize(as_frame(records), None)
+    summary = summarize(as_frame(records), {})
     assert [(one["prompt_id"], one["times_median"]) for one in summary["outliers"]] == [("toy/9", 10.0)]
     assert summary["schedules"]["packed"]["wall_s"] == pytest.approx(9 * 0.5 + 5)
     assert "packed on toy/9 x 10.0" in closing_table(summary, 10)
@@ -156,3 +159,31 @@ def test_logits_that_are_no_numbers_stop_the_run_naming_prompt_and_call(monkeypa
     monkeypatch.setattr(Packed, "decode", unsound)
     assert main([*RUN, "on_error=skip", "run_dir=out"]) == 2
     assert "error: numerics: packed on toy_math/0, call 3: logits hold NaN" in capsys.readouterr().err
+
+
+def test_ratios_of_a_run_carry_the_paired_interval_of_the_analysis():
+    records = [*responses("linear", 20), *responses("packed", 20)]
+    summary = summarize(as_frame(records), {})
+    packed = summary["schedules"]["packed"]
+    pairs = zip(records[:20], records[20:], strict=True)
+    by_id = sorted(pairs, key=lambda pair: pair[0].prompt_id)
+    per_prompt = np.array([[one.tokens, one.wall_s, two.tokens, two.wall_s] for one, two in by_id])
+    draws = resampled_totals(per_prompt)
+    low, high = np.quantile((draws[:, 2] / draws[:, 3]) / (draws[:, 0] / draws[:, 1]), (0.025, 0.975))
+    assert packed["intervals_to_linear"]["throughput"] == pytest.approx([low, high])
+    assert f"{packed['ratios_to_linear']['throughput']:.3f} [{low:.3f}, {high:.3f}]" in closing_table(summary, 20)
+    assert "intervals_to_linear" not in summary["schedules"]["linear"]
+
+
+def test_why_numbers_are_to_be_read_with_care_is_said_in_words():
+    busy = {"load": 8.0, "cpu_governor": None, "gpus": []}
+    warmups = {"linear": {"seconds": [1, 2], "settled": False}, "packed": {"seconds": [1, 1], "settled": True}}
+    drift = {"prompts": ["p0"], "ratios": {"linear": 1.3, "packed": 1.05}, "other_tokens": 0}
+    records = as_frame([*responses("linear", 5), *responses("packed", 5)])
+    flags = summarize(records, {"drift": drift, "warmups": warmups, "state_at_start": busy})["flags"]
+    for flag, said in zip(
+        flags, ("5 prompts are few", "linear 1.30", "had not settled after warming up: linear", "load 8"), strict=True
+    ):
+        assert said in flag
+    quiet = [*responses("linear", 30), *responses("packed", 30)]
+    assert summarize(as_frame(quiet), {})["flags"] == []

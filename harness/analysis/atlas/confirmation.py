@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.atlas.methods import ENDS
-from harness.analysis.bootstrap import Statistic, resampled_totals
 from harness.analysis.study.cells import Method
 from harness.analysis.study.grid import INTERVALS
 from harness.analysis.style import look
 from harness.analysis.table import Column, Table
 from harness.errors import UserError
+from harness.records.bootstrap import Statistic, resampled_totals
 
 COUNTED = ("tokens", "nfe", "rows", "wall_s")
 

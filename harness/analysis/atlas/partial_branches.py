@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from harness.analysis.atlas.methods import ENDS, method
 from harness.analysis.atlas.simulation import Ints, Simulated, Simulation, tokens_per_nfe_ratio
-from harness.analysis.bootstrap import Estimate
 from harness.analysis.measures.layout_rows import NEMOTRON, cost
 from harness.analysis.study.grid import INTERVALS
 from harness.analysis.table import Column, Table
+from harness.records.bootstrap import Estimate
 
 PARTIAL = "branches"
 BUDGETS = (2, 3, 4, 6)

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.bootstrap import Statistic, resampled_totals
 from harness.errors import UserError
 from harness.records.atlas import KINDS, Atlas, Kind, PromptAtlas
+from harness.records.bootstrap import Statistic, resampled_totals
 
 Ints = NDArray[np.int64]
 FRESH, BRANCH = range(len(KINDS))

@@ -8,11 +8,11 @@ import pandas as pd
 from harness.analysis.atlas.cost_model import DEVICES, SIZES, CostModel, Device, fit, predicted
 from harness.analysis.atlas.methods import Method, method, methods
 from harness.analysis.atlas.simulation import Simulated, Simulation, tokens_per_nfe_ratio
-from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.grid import INTERVALS
 from harness.analysis.style import SUBJECT, look, row_of
 from harness.analysis.table import Column, Table
 from harness.errors import UserError
+from harness.records.bootstrap import Estimate
 from harness.records.metrics import BASELINE
 
 PAIR = (SUBJECT, BASELINE)

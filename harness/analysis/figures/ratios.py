@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from harness.analysis import canvas
-from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.cells import LEFT_TO_RIGHT
 from harness.analysis.study.grid import INTERVALS, NotMeasured, Place, grid, schedules_of
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.provenance import provenance
 from harness.analysis.study.study import Study
 from harness.analysis.style import DASH, in_order, look, model_label, task_label
+from harness.records.bootstrap import Estimate
 from harness.records.metrics import BASELINE
 
 BAR = 0.8  # of the distance between bars

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from harness.analysis.bootstrap import Statistic
 from harness.analysis.study.cells import LEFT_TO_RIGHT
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.study import WINDOWED, Study
+from harness.records.bootstrap import Statistic
 from harness.records.metrics import BASELINE
 
 # The paper's decomposition covers these two; a model that ran neither is shown on all tasks that it ran.

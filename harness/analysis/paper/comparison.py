@@ -8,7 +8,6 @@ that is said of it is whether the difference between schedules points the same w
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from harness.analysis.bootstrap import Estimate, Statistic
 from harness.analysis.measures.time_shares import TASKS
 from harness.analysis.paper.published import Published
 from harness.analysis.paper.quantities import CONSTANTS, OVER_CELLS, RELATIVE, STATED, Value, value_of
@@ -20,6 +19,7 @@ from harness.analysis.study.study import Study
 from harness.analysis.style import MODELS, ORDERS, SCHEDULES, look, model_label
 from harness.analysis.table import Column, Table
 from harness.errors import UserError
+from harness.records.bootstrap import Estimate, Statistic
 
 INSIDE, OUTSIDE, NOT_RUN = "inside", "outside", "not run"
 DIRECTION = "direction only"

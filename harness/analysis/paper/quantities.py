@@ -5,7 +5,6 @@ Those of `OF_A_CELL` have a value in every cell; those of `OVER_CELLS` are about
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.analysis.bootstrap import CONFIDENCE, RESAMPLES, Statistic
 from harness.analysis.measures.divergence import distinct_labels, distinct_outputs
 from harness.analysis.measures.iterations import model_ms_per_iteration
 from harness.analysis.measures.layout_rows import Cost, cost
@@ -15,6 +14,7 @@ from harness.analysis.study.cells import Method
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.study.study import Study
 from harness.analysis.style import RIVALS, SUBJECT
+from harness.records.bootstrap import CONFIDENCE, RESAMPLES, Statistic
 from harness.records.metrics import BASELINE
 
 Value = Statistic | float | None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from harness.analysis import canvas
-from harness.analysis.bootstrap import Estimate, Statistic
 from harness.analysis.catalogue import Product, attempt, products
 from harness.analysis.report.outputs import Prompt, prompts_of
 from harness.analysis.study.cells import Method
@@ -28,6 +27,7 @@ from harness.analysis.tables.columns import (
     WIDTH,
     lines_of,
 )
+from harness.records.bootstrap import Estimate, Statistic
 from harness.records.metrics import BASELINE
 
 

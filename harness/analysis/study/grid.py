@@ -6,7 +6,6 @@ Also the line under each of them that says on what and from how much it was made
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from harness.analysis.bootstrap import RESAMPLES
 from harness.analysis.study.cells import LEFT_TO_RIGHT, Method
 from harness.analysis.study.paired import PairedCell
 from harness.analysis.style import (
@@ -17,6 +16,7 @@ from harness.analysis.style import (
     task_label,
     tasks_in_order,
 )
+from harness.records.bootstrap import RESAMPLES
 
 INTERVALS = f"95 % percentile intervals from {RESAMPLES:,} paired bootstrap resamples over prompts"
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from harness.analysis.bootstrap import RESAMPLES, Statistic, resampled_totals
 from harness.analysis.study.cells import Cell, CellKey, Measured, Method
 from harness.analysis.study.runs import MIXABLE, unlike
 from harness.errors import UserError
+from harness.records.bootstrap import RESAMPLES, Statistic, resampled_totals
 from harness.records.metrics import COLUMNS, METRICS, VERDICTS, counted, has_verdicts
 from harness.records.record import stable_seed
 from harness.text import some

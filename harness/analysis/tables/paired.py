@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.bootstrap import Estimate
 from harness.analysis.study.cells import LEFT_TO_RIGHT
 from harness.analysis.study.grid import INTERVALS, NotMeasured, grid
 from harness.analysis.study.paired import PairedCell
@@ -12,6 +11,7 @@ from harness.analysis.study.study import WINDOWED, Study
 from harness.analysis.style import RIVALS, SUBJECT, look
 from harness.analysis.table import Column, Table
 from harness.analysis.tables.columns import MODEL, ORDER, PROMPTS, TASK, TEMPERATURE, WINDOW, Line
+from harness.records.bootstrap import Estimate
 
 
 @dataclass(frozen=True)

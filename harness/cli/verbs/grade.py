@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     _check_same_data(folder, manifest["data"], data.facts)
     with locked(folder.path):
         unscored = _grade(folder, task, data)
-        summary = summarize(read_run(folder.path).frame, folder.latest("drift"))
+        summary = summarize(read_run(folder.path).frame, folder.conditions())
         folder.write_json("summary.json", summary)
     plan = manifest["plan"]
     print(closing_table(summary, len(own_prompts(plan)) * plan["repetitions"]))

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     target = RunFolder(given["into"] or given.paths[0])
     parts = parts_below(given.paths, target.path)
     manifest = merge(parts, target)
-    summary = summarize(read_run(target.path).frame, None)
+    summary = summarize(read_run(target.path).frame, {})
     target.write_json("summary.json", summary)
     plan = manifest["plan"]
     print(closing_table(summary, len(plan["prompts"]) * plan["repetitions"]))

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.bootstrap import Estimate
 from harness.analysis.paper.comparison import compare_published, comparison_table
 from harness.analysis.paper.published import Published, read_published
 from harness.analysis.paper.quantities import CONSTANTS, OF_A_CELL, OVER_CELLS, STATED
 from harness.analysis.study.study import read_study
 from harness.errors import UserError
+from harness.records.bootstrap import Estimate
 from harness.records.metrics import METRICS
 from tests.builders.synthetic_runs import record, responses, write_run
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.analysis.bootstrap import resampled_indices
 from harness.analysis.study.cells import Method, group
 from harness.analysis.study.paired import compare
 from harness.analysis.study.runs import find_runs
 from harness.errors import UserError
+from harness.records.bootstrap import resampled_indices
 from harness.records.record import stable_seed
 from tests.builders.synthetic_runs import record, responses, write_run
 

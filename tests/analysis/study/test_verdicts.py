@@ -58,7 +58,7 @@ def test_it_is_said_where_the_numbers_stand(tmp_path, half_graded, capsys):
 
 def test_the_closing_table_and_the_summary_count_what_is_scored(half_graded):
     linear, packed = half_graded
-    summary = summarize(as_frame(linear + packed), None)
+    summary = summarize(as_frame(linear + packed), {})
     assert {name: one["scored"] for name, one in summary["schedules"].items()} == {"linear": 5, "packed": 5}
     assert {one["accuracy"] for one in summary["schedules"].values()} == {1.0}
     shown = closing_table(summary, 8)
@@ -70,7 +70,7 @@ def test_the_closing_table_and_the_summary_count_what_is_scored(half_graded):
 
 def test_a_schedule_without_any_verdict_leaves_no_accuracy_to_compare():
     records = [*responses("linear", 4), *with_verdict(responses("packed", 4), INFRA, "p0", "p1", "p2", "p3")]
-    summary = summarize(as_frame(records), None)
+    summary = summarize(as_frame(records), {})
     assert {one["accuracy"] for one in summary["schedules"].values()} == {None}
     assert "linear 0 of 4, packed 0 of 4" in closing_table(summary, 4)
 
@@ -80,6 +80,6 @@ def test_tasks_that_measure_speed_only_are_not_partial(tmp_path):
     write_run(tmp_path / "run", records)
     (cell,) = read_study([tmp_path]).main
     assert (cell.is_graded, cell.scored, cell.notices) == (False, 0, [])
-    summary = summarize(as_frame(records), None)
+    summary = summarize(as_frame(records), {})
     assert {one["scored"] for one in summary["schedules"].values()} == {None}
     assert "PARTIAL" not in closing_table(summary, 4)

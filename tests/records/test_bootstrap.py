@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.analysis import bootstrap
-from harness.analysis.bootstrap import RESAMPLES, Statistic, resampled_indices, resampled_totals
 from harness.errors import UserError
+from harness.records import bootstrap
+from harness.records.bootstrap import RESAMPLES, Statistic, resampled_indices, resampled_totals
 
 
 def totals_per_prompt(prompts: int, columns: int = 6, seed: int = 3) -> np.ndarray:
