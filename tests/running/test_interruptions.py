@@ -1,16 +1,16 @@
 """A run killed at any moment goes on and ends as if nothing had happened."""
 
 import json
-import multiprocessing
 import os
 import random
 import signal
-import sys
 import time
+from multiprocessing import Process
 
 import pytest
 
 from harness.cli.main import main
+from tests.builders.processes import fork
 
 RUN = [
     *("run", "model=tiny_nemotron", "model.device=cpu", "warmups=0", "drift_prompts=0", "task.max_new_tokens=24"),
@@ -24,18 +24,11 @@ def untimed(folder):
     return [{key: value for key, value in row.items() if key not in TIMES} for row in rows]
 
 
-def start(*arguments) -> multiprocessing.Process:
-    """A run in a process of its own; forked, as everything that it needs is imported already."""
-
-    def child():
-        # A background job of a shell starts with Ctrl-C ignored.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        os.dup2(2, 1)
-        sys.exit(main([*RUN, *arguments]))
-
-    process = multiprocessing.get_context("fork").Process(target=child)
-    process.start()
+def start(*arguments) -> Process:
+    """A run in a process of its own, whose output nobody reads."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    process = fork(lambda: main([*RUN, *arguments]), nowhere, nowhere)
+    os.close(nowhere)
     return process
 
 

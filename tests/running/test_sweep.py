@@ -1,10 +1,6 @@
 """Sweeps: every combination in its own folder, on this machine or through a launcher; failures leave the rest alone."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +11,7 @@ from harness.records.folder import RunFolder
 from harness.records.record import read_records
 from harness.running.status import cell_statuses
 from tests.builders.commands import changed
+from tests.builders.processes import Ended, command
 
 FAST = ["warmups=0", "drift_prompts=0", "task.max_new_tokens=24", "model.device=cpu"]
 TIMES = {"wall_s", "model_s", "started_at", "checksum"}
@@ -25,11 +22,9 @@ def in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def sweep(*arguments: str) -> subprocess.CompletedProcess:
+def sweep(*arguments: str) -> Ended:
     """Hydra keeps state in the process, so each sweep gets its own."""
-    command = [sys.executable, "-m", "harness", "run", "-m", *FAST, *arguments]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return command("run", "-m", *FAST, *arguments)
 
 
 def untimed(folder):

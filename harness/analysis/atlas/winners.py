@@ -6,6 +6,7 @@ geometric, and independent from position to position, so assumption 3.1 holds, a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class Map:
     width: int
 
 
+@cache
 def winners(seed: int = 0) -> Map:
     """The map; the same for the same seed."""
     schedules, accepted, best = simulated(), [], []
