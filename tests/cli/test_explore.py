@@ -102,6 +102,18 @@ def test_what_the_records_cannot_tell_stops_nothing_else(folder, tmp_path, capsy
     assert "Measured, beside the fastest Packed and Quadratic" in told.out
 
 
+def test_costs_of_other_weights_or_of_runs_that_are_unlike_are_refused_by_name(folder, tmp_path, capsys):
+    records = [response(schedule=name, prompt_id=f"p{index}") for name in ("linear", "packed") for index in range(4)]
+    write_run(tmp_path / "other" / "run", records, weights="2" * 64)
+    assert main(["explore", str(folder), f"costs={tmp_path / 'other'}", f"out={tmp_path / 'out'}"]) == 2
+    assert "weights differs (the atlas: unknown; " in capsys.readouterr().err
+    write_run(tmp_path / "unlike" / "a", records[:4])
+    write_run(tmp_path / "unlike" / "b", records[4:], dtype="bfloat16")
+    assert main(["explore", str(folder), f"costs={tmp_path / 'unlike'}", f"out={tmp_path / 'out'}"]) == 2
+    assert "dtype differs (" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_costs_of_another_task_are_none(folder, tmp_path, capsys):
     write_run(tmp_path / "run", [response(task="toy_code", schedule="linear")])
     assert main(["explore", str(folder), f"costs={tmp_path}"]) == 2
