@@ -19,3 +19,11 @@ def data_dir() -> Path:
     if not folder:
         pytest.skip("HARNESS_DATA_DIR is not set: no real data sets to test against")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def data_lie_where_tests_say(request, monkeypatch):
+    """Runs look into that folder too, where nothing else is said."""
+    if "data_dir" in request.fixturenames:
+        request.getfixturevalue("data_dir")
+    monkeypatch.delenv("HARNESS_DATA_DIR", raising=False)

@@ -9,8 +9,10 @@ from harness.analysis.paper.gpu_hours import Estimate, seconds_a_response
 from harness.analysis.paper.published import read_published
 from harness.config.cells import PlannedCell
 from harness.config.run_config import RunConfig
+from harness.errors import UserError
 from harness.records.shard import read_shard
 from harness.running.build import build
+from harness.tasks.task import Source
 from harness.text import MISSING, aligned
 
 HEADER = ("", "prompts", "responses", "recorded", "GPU hours", "estimate")
@@ -24,10 +26,12 @@ def dry_run(cells: Sequence[PlannedCell]) -> str:
     """
     statements = read_published()
     rows: list[Sequence[str]] = [HEADER]
-    commands, totals, unknown = [], [0, 0, 0.0], 0
+    commands, totals, unknown, data = [], [0, 0, 0.0], 0, {}
     for number, cell in enumerate(cells, start=1):
         config = OmegaConf.to_container(composed := cell.config(), resolve=True)
-        prompts = _prompts(composed)
+        source = build(composed.task, "task").source
+        data[config["task"]["name"]] = _data(source)
+        prompts = _prompts(composed, source)
         responses = prompts * len(config["schedules"]) * (config["task"]["repetitions"] if config["temperature"] else 1)
         recorded = _recorded(composed.run_dir)
         estimate = seconds_a_response(statements, config)
@@ -43,12 +47,26 @@ def dry_run(cells: Sequence[PlannedCell]) -> str:
         "GPU hours: responses times seconds a response, on one A100 80GB. Stated are only the adapter's (F.2); all "
         "others are scaled from them by the cap on new tokens, a rough guide."
     )
-    return "\n".join([*commands, "", *lines, "", note])
+    found = aligned([(f"data, {task}:", where) for task, where in data.items()], is_left=[True, True])
+    return "\n".join([*commands, "", *lines, "", *found, "", note])
 
 
-def _prompts(config: RunConfig) -> int:
+def _data(source: Source) -> str:
+    """Where a task's items come from, as far as it is known without reading them."""
+    files = getattr(source, "files", None)
+    if files is None:
+        return "generated"
+    try:
+        located = files.locate()
+    except UserError as error:
+        return f"MISSING: {error}"
+    if located is None:
+        return "from the hub" if hasattr(source, "revision") else f"MISSING: {' or '.join(files.names)} in data_dir=DIR"
+    return located.path if Path(located.path).is_file() else f"MISSING: no file {located.path}"
+
+
+def _prompts(config: RunConfig, source: Source) -> int:
     """Prompts of a run by the published size of its data set, which need not be there."""
-    source = build(config.task, "task").source
     expected = getattr(source, "expected_items", None)
     if isinstance(expected, Mapping):
         expected = expected[config.task.selection]

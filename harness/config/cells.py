@@ -20,7 +20,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from harness.config.compose import CONFIG_DIR, as_user_error, compose
-from harness.config.run_config import RunConfig
+from harness.config.run_config import PLACES, RunConfig
 from harness.errors import UserError
 from harness.records.places import RUNS
 from harness.records.shard import shard_folder
@@ -100,6 +100,12 @@ def cells_of(arguments: Sequence[str]) -> Sequence[PlannedCell]:
             [*(one for one in _parsed(grid.split()) if _key(one.input_line) not in everywhere), *own]
         )
     ]
+    tasks = {_values(each).get("task") for each in combinations}
+    if "task.data_files" in values and len(tasks) > 1:
+        raise UserError(
+            f"task.data_files={values['task.data_files']}: one file, and {len(tasks)} tasks. Name the folder with all "
+            "of them, as in data_dir=DIR."
+        )
     parent = Path(values["run_dir"]) if "run_dir" in values else CELLS if grids else _new_folder()
     tells_apart = None if grids else {_key(one.input_line) for one in own if one.is_sweep_override()}
     cells = [PlannedCell(each, parent, _name(each, tells_apart)) for each in dict.fromkeys(combinations)]
@@ -156,7 +162,7 @@ def _name(overrides: Sequence[str], tells_apart: set[str] | None) -> str:
     values = {
         key: value
         for key, value in _values(overrides).items()
-        if key != "shard" and (tells_apart is None or key in tells_apart)
+        if key != "shard" and (key in tells_apart if tells_apart is not None else key not in PLACES)
     }
     parts = [_part(values[group]) for group in GROUPS if group in values]
     parts += [f"{key.rpartition('.')[2]}-{_part(value)}" for key, value in values.items() if key not in GROUPS]

@@ -73,6 +73,7 @@ class RunConfig:
     top_p: float | None = field(metadata=key())
     limit: int | None = field(metadata=key(at_least(0, ", or null for all prompts"), shapes_atlas=True))
     prompts: Any = field(metadata=key(shapes_atlas=True))
+    data_dir: str | None = field(metadata=key(is_place=True))
     shard: str | None = field(metadata=key())
     on_error: str = field(metadata=key(one_of("stop", "skip")))
     warmups: int = field(metadata=key(at_least(0)))
@@ -87,6 +88,7 @@ PLACES = (
     *(name for name, one in KEYS.items() if one.metadata["is_place"]),
     "task.data_files",
     "task.source.data_files",
+    "task.source.data_dir",
 )
 SHAPING_ATLASES = tuple(name for name, one in KEYS.items() if one.metadata["shapes_atlas"])
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.errors import UserError
 from harness.system.hub import caches_alone, out_of_reach
@@ -18,6 +18,7 @@ from harness.system.hub import caches_alone, out_of_reach
 Row = Mapping[str, Any]
 
 GZIP_MAGIC = b"\x1f\x8b"
+FOLDER_VARIABLE = "HARNESS_DATA_DIR"
 COMMIT = re.compile("[0-9a-f]{40}")
 
 
@@ -55,28 +56,72 @@ class Table:
                     raise UserError(f"{self.origin}: object {number} has {found}, need text.")
 
 
-def read_table(
-    data_files: str | None, hub: HubSet, revision: str, required: Sequence[str], variable: str | None = None
-) -> Table:
+@dataclass(frozen=True)
+class Files:
+    """Where a data set's own file may lie.
+
+    Attributes:
+      data_files: the file itself, if a user named one.
+      data_dir: the folder with it, if a user named one.
+      names: that it may have there, the usual one first.
+      variable: environment variable that names the file where a user did not.
+    """
+
+    data_files: str | None
+    data_dir: str | None
+    names: Sequence[str]
+    variable: str = ""
+
+    def locate(self) -> "Located | None":
+        """The file; None where nothing says that there is one.
+
+        Raises:
+          UserError: the named folder has no file of this data set.
+        """
+        if self.data_files is not None:
+            return Located(str(self.data_files), f"task.data_files={self.data_files}")
+        named = os.environ.get(self.variable) if self.variable else None
+        if named:
+            return Located(named, f"{self.variable}={named}", [f"data: {self.variable} is set, reading {named}"])
+        if self.data_dir is not None:
+            found = self._in(self.data_dir)
+            if found is None:
+                raise UserError(
+                    f"data_dir={self.data_dir}: has no {' or '.join(self.names)}. Put the file there, or name it with "
+                    "task.data_files=PATH."
+                )
+            return Located(found, f"data_dir={found}")
+        found = self._in(os.environ.get(FOLDER_VARIABLE))
+        notice = f"data: {FOLDER_VARIABLE} is set, reading {found}"
+        return Located(found, f"{FOLDER_VARIABLE}={found}", [notice]) if found else None
+
+    def _in(self, folder: str | None) -> str | None:
+        paths = [Path(folder) / name for name in self.names] if folder else []
+        return next((str(path) for path in paths if path.is_file()), None)
+
+
+class Located(NamedTuple):
+    """A data set's file, what messages call it, and what a user should know."""
+
+    path: str
+    origin: str
+    notices: Sequence[str] = ()
+
+
+def read_table(files: Files, hub: HubSet, revision: str, required: Sequence[str]) -> Table:
     """A data set from a local file, or else from the hub.
 
     Args:
-      data_files: the local file; None reads the hub.
       revision: the hub commit to read.
       required: keys that every object must have.
-      variable: environment variable that names the local file where `data_files` is None. Its use is a notice.
 
     Raises:
-      UserError: as `read_json_lines` and `read_hub`.
+      UserError: as `Files.locate`, `read_json_lines` and `read_hub`.
     """
-    notices, origin = [], f"task.data_files={data_files}"
-    if data_files is None and variable and os.environ.get(variable):
-        data_files = os.environ[variable]
-        origin = f"{variable}={data_files}"
-        notices.append(f"data: {variable} is set, reading {data_files}")
-    if data_files is not None:
-        rows, digest = read_json_lines(data_files, required, origin)
-        return Table(rows, origin, {"file": str(data_files), "sha256": digest}, notices)
+    located = files.locate()
+    if located:
+        rows, digest = read_json_lines(located.path, required, located.origin)
+        return Table(rows, located.origin, {"file": located.path, "sha256": digest}, located.notices)
     rows, revision = read_hub(hub.repository, hub.configuration, hub.split, revision)
     return Table(rows, f"hub: {hub.repository}", {"hub": hub.repository, "revision": revision})
 

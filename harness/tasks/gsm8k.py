@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from harness.tasks.data_files import HubSet, count_notices, read_table
+from harness.tasks.data_files import Files, HubSet, count_notices, read_table
 from harness.tasks.task import DataSet, Item
 
 HUB = HubSet("openai/gsm8k", "main", "test")
+NAMES = ("gsm8k_test.jsonl", "gsm8k/test.jsonl")
 
 
 @dataclass(frozen=True)
@@ -16,15 +17,22 @@ class Gsm8kSource:
       revision: the hub commit that is read where there is no local file.
       data_files: GSM8K's test.jsonl.
       expected_items: number of items in the published set; another number is a notice.
+      data_dir: folder with such a file, called as in `NAMES`.
+    data_dir: str | None = None
     """
 
     revision: str
     data_files: str | None = None
     expected_items: int = 1319
 
+    @property
+    def files(self) -> Files:
+        """Where its own file may lie."""
+        return Files(self.data_files, self.data_dir, NAMES)
+
     def read(self) -> DataSet:
         """Raises `UserError` for anything that is not GSM8K."""
-        table = read_table(self.data_files, HUB, self.revision, ("question", "answer"))
+        table = read_table(self.files, HUB, self.revision, ("question", "answer"))
         table.check_texts("question", "answer")
         items = [
             Item(f"gsm8k/{number}", {"question": row["question"]}, {"gold": row["answer"]}, _boxed(row["answer"]))

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from harness.errors import UserError
-from harness.tasks.data_files import HubSet, Row, count_notices, read_table
+from harness.tasks.data_files import Files, HubSet, Row, count_notices, read_table
 from harness.tasks.task import DataSet, Item
 
 HUB = HubSet("openai/openai_humaneval", "openai_humaneval", "test")
+NAMES = ("HumanEval.jsonl.gz", "HumanEval.jsonl")
 VARIABLE = "HUMANEVAL_OVERRIDE_PATH"
 KEYS = ("task_id", "prompt", "entry_point", "canonical_solution")
 
@@ -23,15 +24,22 @@ class HumanEvalSource:
       data_files: HumanEval.jsonl or HumanEval.jsonl.gz; where it is null, EvalPlus' variable HUMANEVAL_OVERRIDE_PATH
         may name the file.
       expected_items: number of items in the published set; another number is a notice.
+      data_dir: folder with such a file, called as in `NAMES`.
+    data_dir: str | None = None
     """
 
     revision: str
     data_files: str | None = None
     expected_items: int = 164
 
+    @property
+    def files(self) -> Files:
+        """Where its own file may lie."""
+        return Files(self.data_files, self.data_dir, NAMES, VARIABLE)
+
     def read(self) -> DataSet:
         """Raises `UserError` for anything that is not HumanEval."""
-        table = read_table(self.data_files, HUB, self.revision, KEYS, VARIABLE)
+        table = read_table(self.files, HUB, self.revision, KEYS)
         if any("test" not in row and "base_input" in row for row in table.rows):
             raise UserError(
                 f"{table.origin}: EvalPlus' inputs without HumanEval's tests. Give OpenAI's HumanEval.jsonl.gz."

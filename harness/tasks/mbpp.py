@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import UserError, unknown
-from harness.tasks.data_files import HubSet, Row, Table, count_notices, read_table
+from harness.tasks.data_files import Files, HubSet, Row, Table, count_notices, read_table
 from harness.tasks.task import DataSet, Item
 
 HUB = HubSet("google-research-datasets/mbpp", "full", "train+validation+test+prompt")
+NAMES = ("mbpp.jsonl", "MbppPlus.jsonl")
 VARIABLE = "MBPP_OVERRIDE_PATH"
 IDS_FILE = Path(__file__).with_name("mbpp_evalplus_ids.json")
 ORIGINAL_KEYS = ("text", "code", "test_list")
@@ -37,6 +38,8 @@ class MbppSource:
         file.
       selection: `evalplus` for EvalPlus' 378 problems, `all` for everything in the file.
       expected_items: number of items in the published set by selection; another number is a notice.
+      data_dir: folder with such a file, called as in `NAMES`.
+    data_dir: str | None = None
     """
 
     revision: str
@@ -48,9 +51,14 @@ class MbppSource:
         if self.selection not in PUBLISHED:
             raise unknown("task.selection", str(self.selection), PUBLISHED)
 
+    @property
+    def files(self) -> Files:
+        """Where its own file may lie."""
+        return Files(self.data_files, self.data_dir, NAMES, VARIABLE)
+
     def read(self) -> DataSet:
         """Raises `UserError` for anything that is not MBPP."""
-        table = read_table(self.data_files, HUB, self.revision, ("task_id",), VARIABLE)
+        table = read_table(self.files, HUB, self.revision, ("task_id",))
         items = self._selected(_items(table))
         count = count_notices(f"mbpp ({self.selection})", len(items), self.expected_items[self.selection])
         facts = table.facts | {"selection": self.selection, "items": len(items)}

@@ -10,9 +10,11 @@ import re
 from dataclasses import dataclass
 
 from harness.errors import UserError
-from harness.tasks.data_files import Row, count_notices, read_json_lines
+from harness.tasks.data_files import Files, Row, count_notices, read_json_lines
 from harness.tasks.task import DataSet, Item
 
+NAMES = ("benchmark_all.jsonl", "writingbench.jsonl", "writingbench_length_subset.jsonl")
+VARIABLE = "WRITINGBENCH_OVERRIDE_PATH"
 IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 OPENING = 100  # characters
 MOST_IDEOGRAPHS = 0.1  # share of the opening
@@ -25,31 +27,38 @@ class WritingBenchSource:
     Attributes:
       data_files: benchmark_all.jsonl, or one of its subsets.
       expected_items: number of English queries in the full file; another number is a notice.
+      data_dir: folder with such a file, called as in `NAMES`.
+    data_dir: str | None = None
     """
 
     data_files: str | None = None
     expected_items: int = 555
 
+    @property
+    def files(self) -> Files:
+        """Where its own file may lie."""
+        return Files(self.data_files, self.data_dir, NAMES, VARIABLE)
+
     def read(self) -> DataSet:
         """Raises `UserError` for anything that is not WritingBench."""
-        if self.data_files is None:
+        located = self.files.locate()
+        if located is None:
             raise UserError(
                 "task: WritingBench is read from its own file only. Get benchmark_query/benchmark_all.jsonl from "
                 "github.com/X-PLUG/WritingBench and give it with task.data_files=PATH."
             )
-        rows, digest = read_json_lines(self.data_files, ("index", "query"), f"task.data_files={self.data_files}")
-        items = [self._item(number, row) for number, row in enumerate(rows, start=1)]
+        rows, digest = read_json_lines(located.path, ("index", "query"), located.origin)
+        items = [_item(row, f"{located.origin}: object {number}") for number, row in enumerate(rows, start=1)]
         english = [item for item in items if is_english(item.fields["query"])]
-        facts = {"file": str(self.data_files), "sha256": digest, "queries": len(items), "items": len(english)}
-        return DataSet(english, facts, count_notices("writingbench (English)", len(english), self.expected_items))
+        facts = {"file": located.path, "sha256": digest, "queries": len(items), "items": len(english)}
+        notices = [*located.notices, *count_notices("writingbench (English)", len(english), self.expected_items)]
+        return DataSet(english, facts, notices)
 
-    def _item(self, number: int, row: Row) -> Item:
-        if not isinstance(row["query"], str):
-            raise UserError(
-                f"task.data_files={self.data_files}: object {number} has query of type "
-                f"{type(row['query']).__name__}, need text."
-            )
-        return Item(f"writingbench/{row['index']}", {"query": row["query"]}, {})
+
+def _item(row: Row, where: str) -> Item:
+    if not isinstance(row["query"], str):
+        raise UserError(f"{where} has query of type {type(row['query']).__name__}, need text.")
+    return Item(f"writingbench/{row['index']}", {"query": row["query"]}, {})
 
 
 def is_english(query: str) -> bool:

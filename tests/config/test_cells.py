@@ -225,3 +225,27 @@ def test_plain_values_are_names_as_they_are():
     )
     assert cells[0].name == "toy_math_linear-packed_temperature-0.5"
     assert len({cell.name for cell in cells}) == 8
+
+
+def test_all_of_the_papers_cells_find_their_files_in_one_folder(data_dir, capsys):
+    assert main(["run", "experiment=paper", f"data_dir={data_dir}", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "\n33: python -m harness run" in shown
+    found = dict(re.findall(r"^data, (\w+): +(.*)$", shown, flags=re.MULTILINE))
+    assert found.keys() == {*TASKS}
+    assert all(where.startswith(str(data_dir)) for where in found.values())
+
+
+def test_a_file_that_is_not_there_is_named_before_anything_runs(tmp_path, capsys):
+    assert main(["run", "experiment=table6", f"data_dir={tmp_path}", "--dry-run"]) == 0
+    assert "data, mbpp:          MISSING: data_dir=" in capsys.readouterr().out
+
+
+def test_one_file_is_not_handed_to_several_tasks(capsys):
+    assert main(["run", "experiment=table6", "task.data_files=gsm8k_test.jsonl", "--dry-run"]) == 2
+    assert "one file, and 5 tasks. Name the folder with all of them, as in data_dir=DIR." in capsys.readouterr().err
+
+
+def test_where_data_lie_is_no_part_of_a_cells_name():
+    (one, *_), (other, *_) = cells_of(["experiment=table6"]), cells_of(["experiment=table6", "data_dir=somewhere"])
+    assert one.name == other.name

@@ -81,7 +81,8 @@ def test_keys_within_a_task_or_model_are_those_of_its_file(tmp_path, monkeypatch
 
 
 def test_places_are_keys_or_parts_of_the_task():
-    assert set(PLACES) == {"run_dir", "samples", "task.data_files", "task.source.data_files"}
+    of_the_task = {"task.data_files", "task.source.data_files", "task.source.data_dir"}
+    assert set(PLACES) == {"run_dir", "samples", "data_dir", *of_the_task}
 
 
 @pytest.mark.parametrize("added", ["+taks=gsm8k", "+warmup=3"])

@@ -2,11 +2,14 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
+from harness.config.compose import compose
 from harness.errors import UserError
-from harness.tasks.data_files import read_json_lines
+from harness.running.build import build
+from harness.tasks.data_files import Files, read_json_lines
 from harness.tasks.gsm8k import Gsm8kSource
 from harness.tasks.task import Item, select
 
@@ -96,3 +99,47 @@ def test_a_limit_that_is_no_count_is_refused(limit):
 def test_unknown_prompts_are_named():
     with pytest.raises(UserError, match="no t/9 among 5 items"):
         select(ITEMS, None, ["t/9"])
+
+
+NAMES = ("set.jsonl", "set/test.jsonl")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "all" / "set").mkdir(parents=True)
+    (tmp_path / "all" / "set" / "test.jsonl").write_text("{}\n")
+    return tmp_path / "all"
+
+
+def test_a_named_file_comes_before_every_folder(folder, monkeypatch):
+    monkeypatch.setenv("SET_PATH", "elsewhere")
+    files = Files("mine.jsonl", str(folder), NAMES, "SET_PATH")
+    assert files.locate() == ("mine.jsonl", "task.data_files=mine.jsonl", ())
+
+
+def test_a_variable_names_the_file_and_says_so(folder, monkeypatch):
+    monkeypatch.setenv("SET_PATH", "elsewhere")
+    located = Files(None, str(folder), NAMES, "SET_PATH").locate()
+    assert (located.path, located.notices) == ("elsewhere", ["data: SET_PATH is set, reading elsewhere"])
+
+
+def test_a_folder_is_looked_through_by_name(folder):
+    assert Files(None, str(folder), NAMES).locate().path == str(folder / "set" / "test.jsonl")
+    (folder / "set.jsonl").write_text("{}\n")
+    assert Files(None, str(folder), NAMES).locate().path == str(folder / "set.jsonl")
+    with pytest.raises(UserError, match=r"data_dir=.*all: has no other\.jsonl\. Put the file there"):
+        Files(None, str(folder), ("other.jsonl",)).locate()
+
+
+def test_the_variables_folder_need_not_have_every_set(folder, monkeypatch):
+    monkeypatch.setenv("HARNESS_DATA_DIR", str(folder))
+    located = Files(None, None, NAMES).locate()
+    assert located.path == str(folder / "set" / "test.jsonl")
+    assert located.notices == [f"data: HARNESS_DATA_DIR is set, reading {located.path}"]
+    assert Files(None, None, ("other.jsonl",)).locate() is None
+
+
+def test_every_published_set_is_found_in_one_folder(data_dir):
+    for task in ("gsm8k", "math500", "humaneval", "mbpp", "writingbench", "gsm8k_setdlm"):
+        source = build(compose([f"task={task}", f"data_dir={data_dir}"]).task, "task").source
+        assert Path(source.files.locate().path).parent == data_dir
