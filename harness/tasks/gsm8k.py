@@ -18,12 +18,12 @@ class Gsm8kSource:
       data_files: GSM8K's test.jsonl.
       expected_items: number of items in the published set; another number is a notice.
       data_dir: folder with such a file, called as in `NAMES`.
-    data_dir: str | None = None
     """
 
     revision: str
     data_files: str | None = None
     expected_items: int = 1319
+    data_dir: str | None = None
 
     @property
     def files(self) -> Files:

@@ -39,13 +39,13 @@ class MbppSource:
       selection: `evalplus` for EvalPlus' 378 problems, `all` for everything in the file.
       expected_items: number of items in the published set by selection; another number is a notice.
       data_dir: folder with such a file, called as in `NAMES`.
-    data_dir: str | None = None
     """
 
     revision: str
     data_files: str | None = None
     selection: str = "evalplus"
     expected_items: Mapping[str, int] = field(default_factory=PUBLISHED.copy)
+    data_dir: str | None = None
 
     def __post_init__(self) -> None:
         if self.selection not in PUBLISHED:

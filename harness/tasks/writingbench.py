@@ -28,11 +28,11 @@ class WritingBenchSource:
       data_files: benchmark_all.jsonl, or one of its subsets.
       expected_items: number of English queries in the full file; another number is a notice.
       data_dir: folder with such a file, called as in `NAMES`.
-    data_dir: str | None = None
     """
 
     data_files: str | None = None
     expected_items: int = 555
+    data_dir: str | None = None
 
     @property
     def files(self) -> Files:
