@@ -1,0 +1,79 @@
+"""What passes between host and device while decoding: counted on the pretend accelerator, for every way to decode."""
+
+import pytest
+import torch
+
+from tests.builders.device_decoding import WAYS, Way, build, counted
+from tests.builders.pretend_accelerator import MixedDevices, device, watched
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Builds each model once."""
+    built = {}
+
+    def get(way: Way, is_on_device: bool):
+        key = (way.family, way.adapter, is_on_device)
+        if key not in built:
+            built[key] = build(*key)
+        return built[key]
+
+    return get
+
+
+def to_host_limit(way: Way) -> int:
+    """Transfers to the host an iteration."""
+    distributions = 1 if way.schedule == "autoregressive" else 2
+    return 1 + distributions * (way.rule == "top-p") + (way.order == "confidence") + (way.schedule == "native")
+
+
+def to_device_limit(way: Way) -> int:
+    """Transfers to the device an iteration; the prompt is one more."""
+    return 2 if way.family == "setdlm" else 0
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_a_device_gives_the_hosts_tokens_with_few_transfers(models, way):
+    on_host = way.decode(models(way, is_on_device=False))
+    found = counted(way, models(way, is_on_device=True))
+    assert found.response == on_host
+    assert found.traffic.to_host <= found.iterations * to_host_limit(way)
+    assert found.traffic.to_device <= 1 + found.iterations * to_device_limit(way)
+
+
+def test_tensors_of_host_and_device_do_not_mix():
+    one, other = torch.ones(2, device=device()), torch.ones(2)
+    for mix in (lambda: one + other, lambda: torch.cat([one, other]), lambda: torch.where(one > 0, one, other)):
+        with pytest.raises(MixedDevices):
+            mix()
+    assert (one + 1).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("work", "to_host", "to_device"),
+    [
+        (lambda _: torch.tensor([1, 2], device=device()), 0, 1),
+        (lambda _: torch.ones(2).to(device()), 0, 1),
+        (lambda one: one.copy_(torch.ones(4)), 0, 1),
+        (lambda one: one[[0, 1]], 0, 1),
+        (lambda one: one[torch.tensor([0])], 0, 1),
+        (lambda one: one.tolist(), 1, 0),
+        (lambda one: one.cpu(), 1, 0),
+        (lambda one: one.sum().item(), 1, 0),
+        (lambda one: bool(one.any()), 1, 0),
+        (lambda one: one[one > 0], 1, 0),
+        (lambda one: one.nonzero(), 1, 0),
+        (lambda one: one[one.argmax()], 1, 0),
+        (lambda one: torch.ones(4).copy_(one), 1, 0),
+        (lambda one: (one[1:] * 2 + one.sum()).clone(), 0, 0),
+        (lambda one: one.index_select(0, torch.arange(2, device=device())), 0, 0),
+    ],
+)
+@pytest.mark.parametrize("is_inference", [False, True], ids=["", "inference"])
+def test_every_transfer_is_counted(work, to_host, to_device, is_inference):
+    with torch.inference_mode(is_inference):
+        one = torch.ones(4, device=device())
+        with watched() as traffic:
+            work(one)
+    assert (traffic.to_host, traffic.to_device) == (to_host, to_device)
+    assert traffic.operations >= 1
