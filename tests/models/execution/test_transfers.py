@@ -23,8 +23,7 @@ def models():
 
 def to_host_limit(way: Way) -> int:
     """Transfers to the host an iteration."""
-    distributions = 1 if way.schedule == "autoregressive" else 2
-    return 1 + distributions * (way.rule == "top-p") + (way.order == "confidence") + (way.schedule == "native")
+    return 1 + (way.order == "confidence") + (way.schedule == "native")
 
 
 def to_device_limit(way: Way) -> int:
