@@ -27,10 +27,6 @@ class Distributions:
         """The first `count` rows."""
         return Distributions(self.probabilities[:count], None if self.ids is None else self.ids[:count])
 
-    def take(self, rows: Tensor) -> "Distributions":
-        """The rows at `rows`, int64 [m], in that order."""
-        return Distributions(self.probabilities[rows], None if self.ids is None else self.ids[rows])
-
     def of(self, tokens: Tensor) -> Tensor:
         """The probability of one token a row: `tokens` int64 [n] -> float32 [n]."""
         if self.ids is None:
