@@ -43,6 +43,7 @@ WITHOUT_TENSORS = (
     aten._copy_from.default,
 )
 INDEXES = {"index", "index_put", "index_put_", "_index_put_impl_"}
+TAKES_FROM_HOST = {*INDEXES, "where"}  # copied to the device; by `where` if they are no more than a number
 
 
 class MixedDevices(RuntimeError):
@@ -191,8 +192,8 @@ def _execute(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     else:
         is_reported = name in READS | OF_UNKNOWN_SHAPE or (name in INDEXES and _is_boolean(args[1]))
         to_host = bool(own) and (is_reported or target == HOST)
-        to_device = bool(others) and (target is not None or name in INDEXES)
-        if own and not to_device and any(tensor.dim() for tensor in others):
+        to_device = bool(others) and (target is not None or name in TAKES_FROM_HOST)
+        if own and target is None and name not in INDEXES and any(tensor.dim() for tensor in others):
             raise MixedDevices(f"{name}: got tensors of {own[0].device} and of {others[0].device}")
     for watcher in _watchers:
         watcher.before(name, to_host, to_device)

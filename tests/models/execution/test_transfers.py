@@ -47,6 +47,8 @@ def test_tensors_of_host_and_device_do_not_mix():
         (lambda one: one.copy_(torch.ones(4)), 0, 1),
         (lambda one: one[[0, 1]], 0, 1),
         (lambda one: one[torch.tensor([0])], 0, 1),
+        (lambda one: torch.where(one > 0, one, torch.tensor(2.0)), 0, 1),
+        (lambda one: torch.where(one > 0, one, 2.0), 0, 0),
         (lambda one: one.tolist(), 1, 0),
         (lambda one: one.cpu(), 1, 0),
         (lambda one: one.sum().item(), 1, 0),
