@@ -1,10 +1,14 @@
 """What passes between host and device while decoding: counted on the pretend accelerator, for every way to decode."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from tests.builders.device_decoding import WAYS, Way, build, counted
+from tests.builders.device_decoding import SHOWN, WAYS, Way, build, counted, rows
 from tests.builders.pretend_accelerator import MixedDevices, device, watched
+
+PAGE = Path(__file__).parents[3] / "docs" / "speed.md"
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +33,13 @@ def test_a_device_gives_the_hosts_tokens_with_few_transfers(models, way):
     # What was accepted goes to the host. The prompt goes to the device, and what a window is about.
     assert found.traffic.to_host == found.iterations
     assert found.traffic.to_device <= 1 + found.iterations * (way.family == "setdlm")
+
+
+def test_the_page_has_the_transfers_that_are_counted():
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.read_text().splitlines()]
+    shown = {row[0]: (row[2], row[4]) for row in cells if len(row) == 7}
+    counts = {name: (to_host, to_device) for name, to_host, to_device, _ in rows(SHOWN)}
+    assert counts.items() <= shown.items()
 
 
 def test_tensors_of_host_and_device_do_not_mix():
