@@ -113,7 +113,7 @@ class Proposals:
         return self.logits[index, self.resolved(accepted) :]
 
     def resolved(self, accepted: int) -> int:
-        """Rows of the branch that is looked at `after` as many tokens which those have resolved."""
+        """How many rows of the branch with the freshest context `accepted` tokens have resolved."""
         return max(accepted + 1 - self.first_offsets[self._freshest(accepted)], 0)
 
     def freshest(self, accepted_drafts: Tensor) -> Tensor:

@@ -136,6 +136,7 @@ class WindowDecoding(Decoding):
     def _note_scores(self, accepted: Accepted, output: Output) -> None:
         """Keeps the scores that came with `accepted`, each as its position's."""
         if not accepted.along:
+            self._scores = {}
             return
         scores = np.array(accepted.along, dtype=np.int32).view(np.float32).tolist()
         positions = self._last_window

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
 NAME = "pretend"
 HOST = torch.device("cpu")
@@ -133,6 +133,15 @@ class PretendTensor(Tensor):
         return _execute(func, args, kwargs or {})
 
 
+class _NotFoundByItself(_DummyBackendModule):
+    def is_available(self) -> bool:
+        """Only who names the device gets it: `auto` goes on meaning what this machine has."""
+        return False
+
+    def device_count(self) -> int:
+        return 0
+
+
 _watchers: list[Watcher] = []
 _registered: list[torch.library.Library] = []  # kernels live as long as their library
 
@@ -140,7 +149,7 @@ _registered: list[torch.library.Library] = []  # kernels live as long as their l
 def device() -> torch.device:
     """The pretend device; PyTorch is told of it at the first call."""
     if not _registered:
-        _setup_privateuseone_for_python_backend(NAME)
+        _setup_privateuseone_for_python_backend(NAME, backend_module=_NotFoundByItself())
         library = torch.library.Library("aten", "IMPL", "PrivateUse1")
         for kernel in WITHOUT_TENSORS:
             library.impl(kernel, partial(_call, kernel))

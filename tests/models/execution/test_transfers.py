@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from harness.models.loading.placement import placement
 from tests.builders.device_decoding import SHOWN, WAYS, Way, build, counted, rows
 from tests.builders.pretend_accelerator import MixedDevices, device, watched
 
@@ -40,6 +41,13 @@ def test_the_page_has_the_transfers_that_are_counted():
     shown = {row[0]: (row[2], row[4]) for row in cells if len(row) == 7}
     counts = {name: (to_host, to_device) for name, to_host, to_device, _ in rows(SHOWN)}
     assert counts.items() <= shown.items()
+
+
+def test_nobody_gets_the_pretended_device_who_does_not_name_it():
+    before = placement("auto", "float32").device
+    assert torch.ones(1, device=device()).device != before
+    assert placement("auto", "float32").device == before
+    assert before.type != device().type
 
 
 def test_tensors_of_host_and_device_do_not_mix():
