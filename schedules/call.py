@@ -53,12 +53,6 @@ class Draft:
         stored = self.distributions and self.distributions.first(count)
         return Draft(self.tokens[:count], stored, self.is_sound)
 
-    def take(self, rows: Sequence[int]) -> "Draft":
-        """The tokens at `rows`, in that order."""
-        index = torch.tensor(rows, dtype=torch.int64, device=self.tokens.device)
-        stored = self.distributions and self.distributions.take(index)
-        return Draft(self.tokens[index], stored, self.is_sound)
-
 
 @dataclass(frozen=True)
 class Window:
@@ -69,10 +63,13 @@ class Window:
     Attributes:
       positions: output positions (from 1, after the prompt) in verification order; entry r - 1 has rank r.
       drafted: for each rank, whether the draft has a token there; verification ends at the first that has none.
+      draft_rows: for each drafted rank, where in the draft its token is, and any number elsewhere; None where the
+        draft has a token for each rank, in their order. Left to the model, so that it can send all it is told at once.
     """
 
     positions: Sequence[int]
     drafted: Sequence[bool]
+    draft_rows: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class Call:
       width: speculative width W >= 1, the proposals wanted for each branch; 0 where nothing is ever proposed.
       draft: tokens to verify; an empty draft asks for the next token alone, None asks for no verification.
       branches: numbers of draft tokens assumed to be accepted, ascending; empty asks for no proposals.
-      window: for same-position families; a draft then has a token for each rank, any token where none is drafted.
+      window: for same-position families; which tokens of the draft belong where.
     """
 
     width: int
@@ -112,10 +109,30 @@ class Proposals:
         The last emitted token is the verifier's, so `accepted` - 1 draft tokens are among them, and the largest branch
         that assumes no more than those has the freshest context.
         """
+        index = self._freshest(accepted)
+        return self.logits[index, self.resolved(accepted) :]
+
+    def resolved(self, accepted: int) -> int:
+        """How many rows of the branch with the freshest context `accepted` tokens have resolved."""
+        return max(accepted + 1 - self.first_offsets[self._freshest(accepted)], 0)
+
+    def freshest(self, accepted_drafts: Tensor) -> Tensor:
+        """All rows of the branch that `after` looks at, before the host knows which: float [rows, vocab], no transfer.
+
+        Args:
+          accepted_drafts: int64 [1], on the device.
+        """
+        if len(self.branches) == 1:
+            return self.logits[0]
+        if self.branches[-1] == len(self.branches) - 1:  # all of them, so that a branch's number is its place
+            index = accepted_drafts.clamp(max=self.branches[-1])
+        else:
+            index = sum((accepted_drafts >= branch).long() for branch in self.branches[1:])
+        return self.logits.index_select(0, index)[0]
+
+    def _freshest(self, accepted: int) -> int:
         accepted_drafts = max(accepted - 1, 0)
-        index = max(i for i, branch in enumerate(self.branches) if branch <= accepted_drafts)
-        resolved_rows = accepted + 1 - self.first_offsets[index]
-        return self.logits[index, max(resolved_rows, 0) :]
+        return max(i for i, branch in enumerate(self.branches) if branch <= accepted_drafts)
 
 
 @dataclass(frozen=True)
@@ -144,6 +161,8 @@ class Output:
         the first that is not, and there are min(k + 1, u) rows: none beyond the window.
       proposals: one entry for each branch of the call; None without branches.
       rows: token rows evaluated, padding included (table 2).
+      draft: int64 [u], what was verified at each of a window's u ranks, any token where none is drafted; None without
+        a window, or a draft.
       adapter_rows: those of them that an adapter touched.
     """
 
@@ -151,6 +170,7 @@ class Output:
     proposals: Proposals | None
     rows: int
     adapter_rows: AdapterRows = AdapterRows()
+    draft: Tensor | None = None
 
 
 class Model(Protocol):

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from schedules.acceptance import Accepted, UnsoundLogits
+from schedules.acceptance import Accepted, Along, UnsoundLogits
 from schedules.call import AdapterRows, Call, Draft, Model, Output, Window
 from schedules.response import Iteration, Response, Stop, StopReason
 
@@ -21,7 +21,7 @@ class Rule(Protocol):
 
     is_greedy: bool
 
-    def verify(self, draft: Draft, verifier: Tensor) -> Accepted: ...
+    def verify(self, draft: Draft, verifier: Tensor, along: Along | None = None) -> Accepted: ...
 
     def draw(self, logits: Tensor) -> Draft: ...
 
@@ -112,9 +112,9 @@ class Decoding(ABC):
         self._calls.append(output)
         return output
 
-    def _verify(self, draft: Draft, output: Output) -> Accepted:
+    def _verify(self, draft: Draft, output: Output, along: Along | None = None) -> Accepted:
         try:
-            return self.rule.verify(draft, output.verifier)
+            return self.rule.verify(draft, output.verifier, along)
         except UnsoundLogits as error:
             calls = len(self._calls) + sum(iteration.calls for iteration in self._trace)
             raise UnsoundLogits(f"call {calls}: {error}") from None

@@ -1,4 +1,4 @@
-"""Probability rows that store only their nonzero entries, and temperature with top-k and top-p truncation.
+"""Probability rows, sparse where top-k makes them so, and temperature with top-k and top-p truncation.
 
 The same truncation is applied to verifier and drafter, so decoding is exact against the truncated autoregressive
 distribution (section 3.2, last paragraph). All arithmetic is float32.
@@ -6,6 +6,7 @@ distribution (section 3.2, last paragraph). All arithmetic is float32.
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -25,10 +26,6 @@ class Distributions:
     def first(self, count: int) -> "Distributions":
         """The first `count` rows."""
         return Distributions(self.probabilities[:count], None if self.ids is None else self.ids[:count])
-
-    def take(self, rows: Tensor) -> "Distributions":
-        """The rows at `rows`, int64 [m], in that order."""
-        return Distributions(self.probabilities[rows], None if self.ids is None else self.ids[rows])
 
     def of(self, tokens: Tensor) -> Tensor:
         """The probability of one token a row: `tokens` int64 [n] -> float32 [n]."""
@@ -82,8 +79,9 @@ class SamplingParams:
     def distributions(self, logits: Tensor) -> Distributions:
         """Distributions of `logits`, float [n, vocab].
 
-        Rows with NaN, with positive infinity, or without any finite logit come out as NaN. With top-p, the width
-        of the stored rows depends on the data and costs one device-to-host transfer.
+        Rows with NaN, with positive infinity, or without any finite logit come out as NaN. Top-k stores `top_k`
+        entries a row. Top-p alone stores the whole vocabulary, zeros included: how many entries would be enough
+        depends on the data, and asking costs a transfer.
         """
         logits = logits.float()
         # Against the maximum first: a tiny temperature then gives zeros and -inf, never inf - inf.
@@ -96,9 +94,9 @@ class SamplingParams:
         probabilities = ordered.softmax(dim=-1)
         if self.top_p is not None and self.top_p < 1:
             before = probabilities.cumsum(dim=-1) - probabilities
-            inside = before < self.top_p
-            kept = max(int(inside.sum(dim=-1).max()), 1) if inside.numel() else 1
-            probabilities = (probabilities * inside)[:, :kept]
+            probabilities = probabilities * (before < self.top_p)
             probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True)
-            ids = ids[:, :kept]
+        if self.top_k is None:
+            # In the vocabulary's order ids need not be stored, nor searched for a token's entry.
+            return Distributions(torch.empty_like(probabilities).scatter_(1, ids, probabilities))
         return Distributions(probabilities, ids.contiguous())

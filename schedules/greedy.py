@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from schedules.acceptance import Accepted, all_finite, emitted
+from schedules.acceptance import Accepted, Along, all_finite, emitted
 from schedules.call import Draft
 
 
@@ -12,12 +12,13 @@ class Greedy:
 
     is_greedy = True
 
-    def verify(self, draft: Draft, verifier: Tensor) -> Accepted:
+    def verify(self, draft: Draft, verifier: Tensor, along: Along | None = None) -> Accepted:
         """Accepts the matching start of `draft` and one verifier token (correction or bonus).
 
         Args:
           draft: k tokens.
           verifier: logits, float [k + 1, vocab], or [k, vocab] where nothing may follow a full draft.
+          along: makes numbers that are to travel with the result.
 
         Costs one device-to-host transfer.
 
@@ -26,14 +27,16 @@ class Greedy:
         """
         rows = verifier.shape[0]
         best, predictions = verifier.max(dim=-1)  # [rows] each; NaN wins every maximum
-        if not len(draft):
+        if not len(draft) and along is None:
             sound, *tokens = torch.cat([all_finite(best), predictions]).tolist()
             return emitted([sound, True, 0, *tokens], rows, predictions)
         matches = draft.tokens == predictions[: len(draft)]
         accepted_drafts = matches.cumprod(dim=0).sum(dim=0, keepdim=True)
         is_sound = all_finite(best)
-        transferred = torch.cat([is_sound, draft.is_sound, accepted_drafts, predictions]).tolist()
-        return emitted(transferred, rows, predictions)
+        parts = [is_sound, draft.is_sound, accepted_drafts, predictions]
+        if along is not None:
+            parts.append(along(accepted_drafts))
+        return emitted(torch.cat(parts).tolist(), rows, predictions)
 
     def draw(self, logits: Tensor) -> Draft:
         """The most likely token of every row of `logits`, float [n, vocab]."""

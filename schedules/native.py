@@ -43,9 +43,10 @@ class Native:
             positions = decoding.window
             logits = decoding.evaluate(None, branches=(0,)).proposals.after(0)
             confidence, tokens = logits.softmax(dim=-1).max(dim=-1)
-            is_sure = (confidence >= self.threshold).int()
-            is_sure[confidence.argmax()] = 1
+            is_sure = (confidence >= self.threshold).int().scatter(0, confidence.argmax(dim=0, keepdim=True), 1)
             transferred = torch.stack([is_sure, tokens]).tolist()
             rows = [row for row, sure in enumerate(transferred[0]) if sure]
-            decoding.accept_at(tokens[rows], [transferred[1][row] for row in rows], [positions[row] for row in rows])
+            # Sure rows first, in their order: found where they are, as telling the device would be a transfer.
+            sure = tokens[is_sure.sort(descending=True, stable=True).indices[: len(rows)]]
+            decoding.accept_at(sure, [transferred[1][row] for row in rows], [positions[row] for row in rows])
         return decoding.finish()

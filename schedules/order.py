@@ -10,7 +10,7 @@ class Order(Protocol):
 
     Attributes:
       name: as in records.
-      needs_scores: whether `rank` looks at scores; they cost one more transfer an iteration.
+      needs_scores: whether `rank` looks at scores; they are computed, and travel with what verification tells.
     """
 
     name: str

@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from schedules.acceptance import Accepted, all_finite, emitted
+from schedules.acceptance import Accepted, Along, all_finite, emitted
 from schedules.call import Draft
 from schedules.distributions import Distributions, SamplingParams
 
@@ -50,12 +50,13 @@ class Sampling:
         self._truncation = truncation
         self._chance = chance
 
-    def verify(self, draft: Draft, verifier: Tensor) -> Accepted:
+    def verify(self, draft: Draft, verifier: Tensor, along: Along | None = None) -> Accepted:
         """Accepts the start of `draft` that survives rejection, and one token drawn by the verifier.
 
         Args:
           draft: k tokens with the distributions they were drawn from.
           verifier: logits, float [k + 1, vocab], or [k, vocab] where nothing may follow a full draft.
+          along: makes numbers that are to travel with the result.
 
         Costs one device-to-host transfer.
 
@@ -69,8 +70,10 @@ class Sampling:
         correction = self._chance.choose(self._correction_weights(p, draft, accepted_drafts, vocab))
         is_sound = all_finite(p.probabilities.flatten())
         tokens = torch.cat([draft.tokens, correction]).scatter(0, accepted_drafts, correction)  # [k + 1]
-        transferred = torch.cat([is_sound, draft.is_sound, accepted_drafts, tokens]).tolist()
-        return emitted(transferred, rows, tokens)
+        parts = [is_sound, draft.is_sound, accepted_drafts, tokens]
+        if along is not None:
+            parts.append(along(accepted_drafts))
+        return emitted(torch.cat(parts).tolist(), rows, tokens)
 
     def draw(self, logits: Tensor) -> Draft:
         """One token for every row of `logits`, float [n, vocab], stored with the distribution it came from."""

@@ -9,7 +9,7 @@ from itertools import cycle
 
 from torch import Tensor
 
-from schedules.acceptance import Accepted
+from schedules.acceptance import Accepted, Along
 from schedules.call import Draft
 from schedules.decoding import Rule
 
@@ -36,14 +36,15 @@ class SyntheticAcceptance:
         self._rule = rule
         self._counts = cycle(counts)
 
-    def verify(self, draft: Draft, verifier: Tensor) -> Accepted:
+    def verify(self, draft: Draft, verifier: Tensor, along: Along | None = None) -> Accepted:
         """Accepts as many tokens as the next count says; see `schedules.greedy` for the arguments."""
-        verified = self._rule.verify(draft, verifier)
+        verified = self._rule.verify(draft, verifier, along)
         rows = verifier.shape[0]
         count = min(next(self._counts), rows)
         # Without a row behind a full draft there is no bonus token: all that is emitted are draft tokens.
         accepted_drafts = count if count == rows == len(draft) else count - 1
-        return Accepted([verified.tokens[0]] * count, verified.on_device[:1].expand(count), accepted_drafts)
+        tokens, on_device = [verified.tokens[0]] * count, verified.on_device[:1].expand(count)
+        return Accepted(tokens, on_device, accepted_drafts, verified.along)
 
     def draw(self, logits: Tensor) -> Draft:
         """As the other rule draws."""

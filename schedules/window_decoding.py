@@ -7,11 +7,14 @@ holes before it are filled before the response ends.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from schedules.acceptance import Accepted, Along
 from schedules.call import Call, Draft, Model, Output, Window
 from schedules.decoding import Decoding, Rule
 from schedules.order import LeftToRight, Order
@@ -58,7 +61,6 @@ class WindowDecoding(Decoding):
         self._end_reason = "length"
         self._window: Sequence[int] | None = None  # positions in rank order, of the iteration under way
         self._last_window: Sequence[int] = ()  # of the last call
-        self._asked: Draft | None = None  # the last call's draft, a token for each rank
         self._draft_positions: Sequence[int] = ()
         self._scores: Mapping[int, float] = {}
         order.begin()
@@ -78,17 +80,19 @@ class WindowDecoding(Decoding):
         self._last_window = positions
         if draft is None:
             return self._call(None, branches, Window(positions, [False] * len(positions)))
-        drafted = [position in self._draft_positions for position in positions]
-        self._asked = self._aligned(draft, positions)
-        return self._call(self._asked, branches, Window(positions, drafted))
+        row_of = {position: row for row, position in enumerate(self._draft_positions)}
+        drafted = [position in row_of for position in positions]
+        return self._call(draft, branches, Window(positions, drafted, [row_of.get(place, 0) for place in positions]))
 
     def accept(self, draft: Draft, output: Output) -> int:
         positions = self._last_window
         verifiable = next(
             (rank for rank, position in enumerate(positions) if position not in self._draft_positions), len(positions)
         )
-        accepted = self._verify(self._asked.first(verifiable), output)
-        self._note_scores("verifier", output.verifier, positions)
+        # A draft that was sampled is in the order of ranks: above temperature 0 there is no other order.
+        asked = replace(draft.first(verifiable), tokens=output.draft[:verifiable])
+        accepted = self._verify(asked, output, self._scores_of(output))
+        self._note_scores(accepted, output)
         self.model.commit(accepted.on_device, accepted.accepted_drafts)
         self._add(accepted.tokens, positions[: len(accepted.tokens)], verifiable)
         return len(accepted.tokens)
@@ -99,13 +103,8 @@ class WindowDecoding(Decoding):
         self._add(on_host, positions, drafted=0)
 
     def draw(self, output: Output, accepted: int = 0) -> Draft:
-        logits, positions = output.proposals.after(accepted), self._last_window[accepted:]
-        open_rows = [row for row, position in enumerate(positions) if position <= self._end]
-        if len(open_rows) < len(positions):
-            logits, positions = logits[open_rows], [positions[row] for row in open_rows]
-        self._draft_positions = positions
-        self._note_scores("draft", logits, positions)
-        return self.rule.draw(logits)
+        self._draft_positions = self._last_window[accepted:]
+        return self.rule.draw(output.proposals.after(accepted))
 
     @property
     def window(self) -> Sequence[int]:
@@ -122,20 +121,29 @@ class WindowDecoding(Decoding):
             self._window = self._order.rank(unresolved, self._scores)
         return self._window
 
-    def _aligned(self, draft: Draft, positions: Sequence[int]) -> Draft:
-        """`draft` with a token for each of `positions`; an arbitrary one where it has none."""
-        if list(self._draft_positions) == list(positions):
-            return draft
-        if not len(draft):
-            return Draft(torch.zeros(len(positions), dtype=torch.int64, device=self.model.device))
-        row_of = {position: row for row, position in enumerate(self._draft_positions)}
-        return draft.take([row_of.get(position, 0) for position in positions])
+    def _scores_of(self, output: Output) -> Along | None:
+        """The probability of each row's most likely token, as a float32's bits; None where no order asks for it.
 
-    def _note_scores(self, source: ScoreSource, logits: Tensor, positions: Sequence[int]) -> None:
-        """Keeps the probability of each row's most likely token as its position's score."""
-        if self._order.needs_scores and source == self.scores_from:
-            scores = logits.float().softmax(dim=-1).amax(dim=-1).tolist()
-            self._scores = dict(zip(positions, scores, strict=False))
+        Travels with the verification's result, and says which branch the next draft is from before the host knows.
+        """
+        if not self._order.needs_scores:
+            return None
+        if self.scores_from == "verifier":
+            return lambda _: _likeliest(output.verifier)
+        proposals = output.proposals
+        return proposals and (lambda accepted_drafts: _likeliest(proposals.freshest(accepted_drafts)))
+
+    def _note_scores(self, accepted: Accepted, output: Output) -> None:
+        """Keeps the scores that came with `accepted`, each as its position's."""
+        if not accepted.along:
+            self._scores = {}
+            return
+        scores = np.array(accepted.along, dtype=np.int32).view(np.float32).tolist()
+        positions = self._last_window
+        if self.scores_from == "draft":
+            emitted = len(accepted.tokens)
+            positions, scores = positions[emitted:], scores[output.proposals.resolved(emitted) :]
+        self._scores = dict(zip(positions, scores, strict=False))
 
     def _add(self, tokens: Sequence[int], positions: Sequence[int], drafted: int) -> None:
         before = len(self._accepted)
@@ -170,3 +178,8 @@ class WindowDecoding(Decoding):
             for start in range(position - len(marker) + 1, position + 1)
             if all(self._accepted.get(start + place) == token for place, token in enumerate(marker))
         ]
+
+
+def _likeliest(logits: Tensor) -> Tensor:
+    """The probability of each row's most likely token: float [n, vocab] -> bits of float32, int64 [n]."""
+    return logits.float().softmax(dim=-1).amax(dim=-1).view(torch.int32).long()

@@ -2,11 +2,15 @@
 
     python scripts/gpu_check.py [--models nemotron3b,nemotron8b] [--sizes 4,8,16,32,64] [--out DIR] [--minutes 8]
 
-For each model: a packed call equals the separate calls; time per NFE of Linear, Packed and Quadratic at the paper's
-block sizes and at all of --sizes; the cost model tau + delta n of section 1, fitted to them, and what the device's
-memory bandwidth allows. Writes gpu_check.json and gpu_check.md. On a CPU the embedded model stands in, at small sizes.
+First, within a minute and on the embedded models: whether every way to decode gives the right tokens, and how often the
+host waits for the device (`device_checks.py`); what is wrong is said at once.
 
-Exit status 1 where packed and separate calls differ.
+Then for each model: a packed call equals the separate calls; time per NFE of Linear, Packed and Quadratic at the
+paper's block sizes and at all of --sizes; the cost model tau + delta n of section 1, fitted to them, and what the
+device's memory bandwidth allows. Writes gpu_check.json and gpu_check.md. On a CPU the embedded model stands in, at
+small sizes.
+
+Exit status 1 where packed and separate calls differ, or a way to decode is wrong.
 """
 
 import argparse
@@ -18,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import device_checks
 import numpy as np
 import torch
 
@@ -88,8 +93,12 @@ def main(arguments: Sequence[str]) -> int:
         "torch": torch.__version__,
         "memory_gb": memory_of(device).total / GB,
         "bandwidth_gb_s": bandwidth_gb_s(device),
+        "ways": [],
         "models": {},
     }
+    for finding in device_checks.findings(device) if time.monotonic() < ends else ():
+        report["ways"].append(finding._asdict())
+        print(finding, file=sys.stderr)
     for name in (options.models or default).split(","):
         print(f"{name}: packed and separate calls", file=sys.stderr)
         report["models"][name] = _check(name, sizes, ends, report["bandwidth_gb_s"])
@@ -99,7 +108,9 @@ def main(arguments: Sequence[str]) -> int:
     (folder / "gpu_check.md").write_text(markdown(report))
     print(markdown(report))
     print(f"written to {folder / 'gpu_check.json'} and {folder / 'gpu_check.md'}")
-    return int(any(not model["equality"]["float32"]["is_equal"] for model in report["models"].values()))
+    is_equal = all(model["equality"]["float32"]["is_equal"] for model in report["models"].values())
+    is_right = all(device_checks.Finding(**one).is_right for one in report["ways"])
+    return int(not (is_equal and is_right))
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -224,6 +235,10 @@ def markdown(report: Mapping[str, Any]) -> str:
         f"{report['started_at']}, torch {report['torch']}, memory {report['memory_gb']:.1f} GB, "
         f"bandwidth {report['bandwidth_gb_s']:,.0f} GB/s (copying). Random weights, synthetic acceptance, batch size "
         "1: times mean something, tokens do not.",
+        "",
+        "## Decoding with the embedded models",
+        "",
+        *device_checks.lines(report["ways"]),
     ]
     for name, model in report["models"].items():
         lines += ["", f"## {name}, {model['dtype']}, {model['parameters']:,} parameters", "", *_equality_lines(model)]

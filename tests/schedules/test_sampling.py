@@ -162,7 +162,7 @@ def test_top_k_keeps_the_likeliest_and_breaks_ties_by_token_id():
 def test_top_p_keeps_the_fewest_tokens_that_reach_it():
     logits = log([0.5, 0.25, 0.15, 0.1], [0.97, 0.01, 0.01, 0.01])
     kept = SamplingParams(1.0, top_p=0.8).distributions(logits)
-    expected = torch.tensor([[0.5, 0.25, 0.15], [0.9, 0.0, 0.0]])
+    expected = torch.tensor([[0.5, 0.25, 0.15, 0.0], [0.9, 0.0, 0.0, 0.0]])
     expected = expected / expected.sum(dim=1, keepdim=True)
     assert torch.allclose(kept.probabilities, expected)
 

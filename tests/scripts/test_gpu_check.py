@@ -2,12 +2,15 @@
 
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
+import device_checks
 import gpu_check
 
 from harness.models.nemotron.layout import regular_layout
@@ -57,6 +60,50 @@ def test_the_report_reads_as_markdown(folder):
     assert "| packed | 32 (p) |" in text
     assert "tau = " in text
     assert "PARTIAL" not in text
+    assert "the 10 exact ones give the right tokens\n" in text
+
+
+def test_every_way_to_decode_is_tried_first(folder):
+    report = json.loads((folder / "gpu_check.json").read_text())
+    ways = {one["way"]: one for one in report["ways"]}
+    assert ways["tiny_nemotron packed, greedy"]["tokens_are_right"]
+    assert {"tiny_setdlm native", "tiny_setdlm packed, greedy, confidence", "tiny_nemotron linear, top-p"} <= set(ways)
+    # A CPU has no transfers, and no graphs are recorded on it.
+    assert all(one["waits"] is None for one in ways.values())
+    assert not any("recorded" in way for way in ways)
+
+
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        ({"tokens_are_right": False}, "- one: WRONG TOKENS"),
+        ({"tokens_are_right": True, "waits": 9, "most_waits": 8}, "waited 9 times, 8 allowed: TOO MANY"),
+        ({"error": "no kernel image"}, "- one: FAILED (no kernel image)"),
+    ],
+)
+def test_what_is_wrong_on_a_device_is_said(finding, said):
+    right = device_checks.Finding("other", True, 8, 8)
+    wrong = device_checks.Finding("one", **finding)
+    (line,) = device_checks.lines([right._asdict(), wrong._asdict()])
+    assert said in line
+    assert not wrong.is_right
+    (line,) = device_checks.lines([right._asdict()])
+    assert "the host waits for the device no more often than it must" in line
+
+
+def test_the_host_waits_as_often_as_pytorch_says(monkeypatch):
+    modes = []
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
+
+    def work():
+        for _ in range(3):
+            warnings.warn(f"{device_checks.WAITED} (Triggered internally)", UserWarning, stacklevel=1)
+        warnings.warn("something else", UserWarning, stacklevel=1)
+        return "done"
+
+    assert device_checks.waits_for(torch.device("cuda"), work) == ("done", 3)
+    assert modes == ["warn", "default"]
+    assert device_checks.waits_for(torch.device("cpu"), lambda: "done") == ("done", None)
 
 
 def test_the_fit_finds_the_line_that_points_lie_on():

@@ -10,7 +10,6 @@ few graphs are enough; for compiled passes padding costs more than compiling sav
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import astuple
 from typing import Protocol
 
 import torch
@@ -94,7 +93,8 @@ class CudaGraphs:
         if cache.capacity != self._capacity:
             self._graphs.clear()
             self._capacity = cache.capacity
-        inputs = (*astuple(rows), written(cache, rows))
+        # Not `dataclasses.astuple`, which copies tensors, the mask's whole storage among them.
+        inputs = (rows.token_ids, rows.positions, rows.mask, rows.kept, written(cache, rows))
         if shape not in self._graphs:
             self._graphs[shape] = _Graph(backbone, cache, inputs)
         return self._graphs[shape].replay(inputs)

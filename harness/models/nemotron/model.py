@@ -106,7 +106,8 @@ class NemotronModel:
         engine = self.engine if self.engine.pads_prompts else Eager()
         padding = bucket(self._length) - self._length if engine.pads_prompts else 0
         verifies, proposes = call.draft is not None, bool(call.branches)
-        layout = prompt_layout(self._length, call.width, verifies, proposes, padding)
+        with self.device:  # made there: it is another one for each length of prompt, and would have to be sent
+            layout = prompt_layout(self._length, call.width, verifies, proposes, padding)
         token_ids = torch.cat([self._prompt, self._masked(layout.rows - self._length)])
         self._prompt = None
         self.cache.make_room(layout.rows - self._length)
@@ -174,7 +175,7 @@ class NemotronModel:
         """The tensors of `layout` behind at most `prefix` cached rows and before at most `unused` others."""
         sees = functional.pad(functional.pad(layout.sees, (prefix, 0), value=True), (0, unused), value=False)
         first = layout.verifier_row
-        verifier = torch.arange(first, first + layout.verifier_rows)
+        verifier = torch.arange(first, first + layout.verifier_rows, device=layout.sees.device)
         return _Prepared(
             layout=layout,
             offsets=layout.offsets[None].to(self.device),

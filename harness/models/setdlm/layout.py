@@ -80,11 +80,11 @@ class Layout:
         """Where O stands."""
         return slice(self.context_rows, self.context_rows + self.draft_rows)
 
-    def sees_drafts(self, drafted: Tensor) -> Tensor:
+    def sees_drafts(self, drafted: Tensor | bool) -> Tensor:
         """O rows that each row may attend to: bool [rows, draft_rows].
 
         Args:
-          drafted: bool [draft_rows]; whether a rank has a draft token.
+          drafted: bool [draft_rows]; whether a rank has a draft token, or one answer for all.
         """
         return self.sees[:, self.draft_columns] | (self.sees_drafted & drafted)
 

@@ -22,7 +22,7 @@ from transformers import Qwen3ForCausalLM
 from harness.models.execution.cache import KeyValueCache
 from harness.models.execution.forward import Rows, forward_pass
 from harness.models.setdlm.layout import Layout, window_layout
-from schedules.call import Call, Draft, Output, Proposals, Window
+from schedules.call import Call, Output, Proposals, Window
 
 SUPPRESSED = -1e12  # the mask token's logit; finite as in the released decoder, and zero in every softmax
 
@@ -56,7 +56,7 @@ class _Verified:
     """What the last verifying call was about; its O rows lie right behind the cached ones."""
 
     window: Window
-    draft: Draft
+    draft: Tensor  # int64 [u], by rank
 
     @property
     def verifiable(self) -> int:
@@ -92,6 +92,7 @@ class SetDlmModel:
         self._cached_tokens: list[Tensor] = []  # those tokens, in pieces
         self._pending = self._nothing_pending()
         self._verified: _Verified | None = None
+        self._sent: tuple[list[int], Tensor] = ([], self._pending.tokens)  # last to the device
 
     def reserve(self, tokens: int) -> None:
         """Told that no prompt and response are longer than `tokens` together; the cache then grows no more."""
@@ -141,7 +142,7 @@ class SetDlmModel:
         if accepted_drafts is None:
             accepted_drafts = accepted - 1
             if accepted == len(verified.window.positions) and all(verified.window.drafted):
-                accepted_drafts += int(tokens[-1] == verified.draft.tokens[-1])
+                accepted_drafts += int(tokens[-1] == verified.draft[-1])
         positions = list(verified.window.positions[:accepted])
         self.cache.length += accepted_drafts
         self._cached += positions[:accepted_drafts]
@@ -205,14 +206,19 @@ class SetDlmModel:
         prepared = self._shape(len(window.positions), len(pending.positions), call)
         layout = prepared.layout
         known = layout.context_rows + layout.ranks
-        from_host = torch.tensor(
-            [*pending.positions, *window.positions, *window.drafted], dtype=torch.int64, device=self.device
-        )
+        is_mixed = call.draft is not None and _is_mixed(window)
+        places = [*window.drafted, *_draft_rows(window)] if is_mixed else []
+        from_host = self._send([*pending.positions, *window.positions, *places])
         token_ids = prepared.token_ids.clone()
         token_ids[: layout.context_rows] = pending.tokens
         if call.draft is not None:
-            drafted = from_host[known:].bool()
-            token_ids[layout.draft_columns] = torch.where(drafted, call.draft.tokens, self.mask_id)
+            drafted = window.drafted[0]
+            if is_mixed:
+                drafted, rows = from_host[known:].view(2, layout.ranks)
+                drafted = drafted.bool()
+                token_ids[layout.draft_columns] = torch.where(drafted, call.draft.tokens[rows], self.mask_id)
+            elif drafted:
+                token_ids[layout.draft_columns] = call.draft.tokens[: layout.ranks]
             prepared.draft_mask.copy_(layout.sees_drafts(drafted))
         position_ids = from_host[:known][layout.slots] + (self._prompt_length - 1)
         output = self._forward(prepared, token_ids, position_ids, call)
@@ -220,8 +226,19 @@ class SetDlmModel:
         self._cached += pending.positions
         self._cached_tokens.append(pending.tokens)
         self._pending = self._nothing_pending()
-        self._verified = None if call.draft is None else _Verified(window, call.draft)
+        self._verified = None if call.draft is None else _Verified(window, output.draft)
         return output
+
+    def _send(self, numbers: list[int]) -> Tensor:
+        """`numbers` on the device, int64 [n]: in one transfer, or none where what was sent last ends with them.
+
+        So it is in Linear's second call, which is about the window of the first.
+        """
+        sent, on_device = self._sent
+        if sent[len(sent) - len(numbers) :] != numbers:
+            sent, on_device = numbers, torch.tensor(numbers, dtype=torch.int64, device=self.device)
+            self._sent = sent, on_device
+        return on_device[len(sent) - len(numbers) :]
 
     def _forward(self, prepared: _Prepared, token_ids: Tensor, position_ids: Tensor, call: Call) -> Output:
         layout = prepared.layout
@@ -240,6 +257,7 @@ class SetDlmModel:
             verifier=logits[proposals:],
             proposals=_by_branch(logits[:proposals], call.branches, layout.first_rank),
             rows=layout.rows,
+            draft=None if call.draft is None else token_ids[layout.draft_columns],
         )
 
     def _shape(self, ranks: int, context_rows: int, call: Call) -> _Prepared:
@@ -275,8 +293,21 @@ def _check(call: Call) -> None:
     ranks = len(window.positions)
     if ranks != len(window.drafted) or ranks != len(set(window.positions)) or min(window.positions, default=0) < 1:
         raise ValueError(f"window: got {window}; need different positions from 1 on, and a flag for each")
-    if call.draft is not None and len(call.draft) != ranks:
-        raise ValueError(f"draft: got {len(call.draft)} tokens for a window of {ranks} ranks; need one for each")
+    if call.draft is not None:
+        tokens = len(call.draft if window.draft_rows is None else window.draft_rows)
+        if tokens != ranks:
+            raise ValueError(f"draft: got {tokens} tokens for a window of {ranks} ranks; need one for each")
+
+
+def _draft_rows(window: Window) -> Sequence[int]:
+    return range(len(window.drafted)) if window.draft_rows is None else window.draft_rows
+
+
+def _is_mixed(window: Window) -> bool:
+    """Whether the device must be told which tokens of the draft belong where: not if none do, or all in order."""
+    if not any(window.drafted):
+        return False
+    return not all(window.drafted) or list(_draft_rows(window)) != list(range(len(window.drafted)))
 
 
 def _verifier_count(window: Window) -> int:
