@@ -15,12 +15,13 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 from tiny_objectives import BlockMix, JointBatch, joint_batch
-from train_tiny import batches, build_tokenizer, conversations, rate
+from train_tiny import batches, build_tokenizer, conversations
 
 from harness.models.nemotron.adapter import TARGET
 from harness.models.nemotron.loader import NemotronLoader
 from harness.models.nemotron.model import NemotronModel
 from harness.models.shifted.adapter import ProposalAdapter
+from harness.training.loop import descend, rate
 
 RANK, ALPHA = 96, 192
 MIXTURE = {"toy_math": 0.7, "toy_code": 0.15, "toy_writing": 0.15}
@@ -76,13 +77,8 @@ def train(arguments: argparse.Namespace) -> None:
     history, began = [], time.perf_counter()
     for step in range(1, arguments.steps + 1):
         batch = joint_batch(next(data), tokenizer.pad_token_id, tokenizer.mask_token_id, rng, DRAFT_MIX)
-        for group in optimizer.param_groups:
-            group["lr"] = rate(step - 1, arguments.steps, arguments.rate, warmup=20)
         loss, accepted = draft_loss(model, batch)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
+        descend(optimizer, parameters, loss, rate(step - 1, arguments.steps, arguments.rate, warmup=20))
         if step % STEPS_A_NOTE == 0:
             history.append({"step": step, "loss": loss.item(), "accepted": accepted.item()})
             seconds = time.perf_counter() - began
