@@ -7,9 +7,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
+from harness.cli.main import main
 from harness.errors import UserError
 from harness.models.causal.drafter import DESCRIPTION, TENSORS, write_folder
 from harness.models.causal.loader import CausalLoader
+from harness.records.record import read_records
 from schedules import Autoregressive, Greedy, Packed, Stop
 from tests.builders.causal import KINDS, checkpoint, random_backbone, vivid_drafter
 
@@ -136,3 +138,33 @@ def test_a_drafter_of_another_model_is_refused(tmp_path):
 
 def test_biases_of_the_builder_are_not_zero():
     assert random_backbone("Qwen2").model.layers[0].self_attn.q_proj.bias.any()
+
+
+def run_words(base, *more):
+    small = ("limit=1", "task.max_new_tokens=4", "warmups=0", "drift_prompts=0", "model.device=cpu")
+    return ["run", "model=causal", f"model.path={base}", *small, *more]
+
+
+def test_a_run_that_drafts_without_a_drafter_is_refused_before_anything_is_written(tmp_path, capsys):
+    base = checkpoint(tmp_path / "base", "Llama")
+    assert main(run_words(base, "schedule=[autoregressive,packed]", f"run_dir={tmp_path / 'run'}")) == 2
+    assert "schedule=packed: this model has no drafter" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert main(run_words(base, "schedule=autoregressive", f"run_dir={tmp_path / 'run'}")) == 0
+
+
+def test_records_name_the_drafter_and_count_its_rows(tmp_path):
+    base = checkpoint(tmp_path / "base", "Mistral")
+    folder = drafter_folder(tmp_path / "mine", base)
+    words = run_words(base, "schedule=packed", "schedules.packed.width=4", f"drafter={folder}")
+    assert main([*words, "temperature=0.8", f"run_dir={tmp_path / 'run'}"]) == 0
+    record = next(read_records(tmp_path / "run" / "records.jsonl"))
+    assert record.adapter == "mine"
+    assert record.adapter_rows_selected == record.adapter_rows_evaluated > 0
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["model"]["drafter"]["mode"] == "fused"
+
+
+def test_models_that_draft_by_themselves_take_no_drafter(capsys):
+    assert main(["run", "model=tiny_nemotron", "drafter=mine", "limit=1"]) == 2
+    assert "drafter=mine: tiny_nemotron takes none" in capsys.readouterr().err
