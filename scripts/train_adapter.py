@@ -15,11 +15,13 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 from tiny_objectives import BlockMix, JointBatch, joint_batch
-from train_tiny import batches, build_tokenizer, conversations, rate
+from train_tiny import batches, build_tokenizer, conversations
 
-from harness.models.nemotron.adapter import TARGET, ProposalAdapter
+from harness.models.nemotron.adapter import TARGET
 from harness.models.nemotron.loader import NemotronLoader
 from harness.models.nemotron.model import NemotronModel
+from harness.models.shifted.adapter import ProposalAdapter
+from harness.training.loop import descend, rate
 
 RANK, ALPHA = 96, 192
 MIXTURE = {"toy_math": 0.7, "toy_code": 0.15, "toy_writing": 0.15}
@@ -60,10 +62,10 @@ def train(arguments: argparse.Namespace) -> None:
     torch.manual_seed(arguments.seed)
     loaded = NemotronLoader(name="base", path=arguments.model, dtype="float32", device="cpu").load()
     model = loaded.model
-    model.adapter = ProposalAdapter(model.backbone, RANK, ALPHA / RANK, mode="fused")
+    model.adapter = ProposalAdapter(model.backbone, RANK, ALPHA / RANK, mode="fused", targets=[TARGET])
     parameters = []
     model.backbone.requires_grad_(False)
-    for layer in model.adapter.layers:
+    for layer in model.adapter.projections.values():
         torch.nn.init.kaiming_uniform_(layer.lora_A, a=5**0.5)
         parameters += [layer.lora_A.requires_grad_(), layer.lora_B.requires_grad_()]
     optimizer = torch.optim.AdamW(parameters, betas=(0.9, 0.98), weight_decay=0.0)
@@ -75,13 +77,8 @@ def train(arguments: argparse.Namespace) -> None:
     history, began = [], time.perf_counter()
     for step in range(1, arguments.steps + 1):
         batch = joint_batch(next(data), tokenizer.pad_token_id, tokenizer.mask_token_id, rng, DRAFT_MIX)
-        for group in optimizer.param_groups:
-            group["lr"] = rate(step - 1, arguments.steps, arguments.rate, warmup=20)
         loss, accepted = draft_loss(model, batch)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        optimizer.step()
+        descend(optimizer, parameters, loss, rate(step - 1, arguments.steps, arguments.rate, warmup=20))
         if step % STEPS_A_NOTE == 0:
             history.append({"step": step, "loss": loss.item(), "accepted": accepted.item()})
             seconds = time.perf_counter() - began
@@ -94,8 +91,8 @@ def export(adapter: ProposalAdapter, folder: Path, summary: dict) -> None:
     """Writes a peft adapter folder whose tensors carry the released names."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
-        f"base_model.model.encoder.layers.{index}.self_attn.{TARGET}.{part}.weight": getattr(layer, part).detach()
-        for index, layer in enumerate(adapter.layers)
+        f"base_model.{name.replace('model.', 'model.encoder.', 1)}.{part}.weight": getattr(projection, part).detach()
+        for name, projection in adapter.projections.items()
         for part in ("lora_A", "lora_B")
     }
     save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})

@@ -9,12 +9,10 @@ What differs between the models stands in `tiny_recipes`.
 
 import argparse
 import json
-import math
 import random
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from itertools import count, islice
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from tiny_tokenizer import train_tokenizer
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from harness.tasks import toy, toy_code, toy_math, toy_writing
+from harness.training.loop import Checkpoint, Progress, descend, rate
 
 LANGUAGES = {"toy_math": toy_math, "toy_code": toy_code, "toy_writing": toy_writing}
 MIXTURE = {"toy_math": 0.6, "toy_code": 0.25, "toy_writing": 0.15}
@@ -93,62 +92,12 @@ def losses(model: PreTrainedModel, batch: Batch, recipe: Recipe, mask_id: int) -
     return result
 
 
-def rate(step: int, steps: int, peak: float, warmup: int) -> float:
-    """Learning rate with linear warm-up and cosine decay to 2 % of the peak."""
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    progress = (step - warmup) / max(1, steps - warmup)
-    return peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * progress)))
-
-
-@dataclass
-class Progress:
-    """How far a training is: `history` holds the losses of every STEPS_A_NOTE-th step, `commands` each start."""
-
-    step: int = 0
-    history: list[dict[str, float]] = field(default_factory=list)
-    seconds: float = 0.0
-    commands: list[str] = field(default_factory=list)
-
-    def note(self, parts: dict[str, torch.Tensor]) -> None:
-        """Keeps and prints the losses of the step just done."""
-        values = {name: loss.item() for name, loss in parts.items()}
-        self.history.append({"step": self.step, **values})
-        shown = " ".join(f"{name} {value:.4f}" for name, value in values.items())
-        print(f"{self.step} {shown} {self.seconds:.0f}s", flush=True)
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """The file that a training goes on from, and what it holds besides the progress."""
-
-    path: Path
-    model: PreTrainedModel
-    optimizer: torch.optim.Optimizer
-    rng: torch.Generator
-
-    def restore(self) -> Progress:
-        """Puts everything back as it was saved; a fresh start where nothing was."""
-        if not self.path.exists():
-            return Progress()
-        state = torch.load(self.path, weights_only=True)
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.rng.set_state(state["rng"])
-        print(f"resumed at step {state['step']}", flush=True)
-        return Progress(state["step"], state["history"], state["seconds"], state["commands"])
-
-    def save(self, progress: Progress) -> None:
-        """Replaces the file in one move."""
-        state = {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "rng": self.rng.get_state(),
-            **asdict(progress),
-        }
-        partial = self.path.with_suffix(".partial")
-        torch.save(state, partial)
-        partial.replace(self.path)
+def note(progress: Progress, parts: dict[str, torch.Tensor]) -> None:
+    """Keeps and prints the losses of the step just done."""
+    values = {name: loss.item() for name, loss in parts.items()}
+    progress.history.append({"step": progress.step, **values})
+    shown = " ".join(f"{name} {value:.4f}" for name, value in values.items())
+    print(f"{progress.step} {shown} {progress.seconds:.0f}s", flush=True)
 
 
 def train(arguments: argparse.Namespace) -> None:
@@ -161,8 +110,10 @@ def train(arguments: argparse.Namespace) -> None:
     model = recipe.build(tokenizer)
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
     rng = torch.Generator().manual_seed(arguments.seed)
-    checkpoint = Checkpoint(workdir / "checkpoint.pt", model, optimizer, rng)
+    checkpoint = Checkpoint(workdir / "checkpoint.pt", model.state_dict(), optimizer, rng)
     progress = checkpoint.restore()
+    if progress.step:
+        print(f"resumed at step {progress.step}", flush=True)
     progress.commands.append(f"from step {progress.step}: {' '.join(['python', *sys.argv])}")
     data = batches(
         conversations(tokenizer, arguments.seed, skip=progress.step * arguments.batch),
@@ -173,17 +124,14 @@ def train(arguments: argparse.Namespace) -> None:
     began = time.perf_counter() - progress.seconds
     while progress.step < arguments.steps:
         batch = recipe.lay_out(next(data), tokenizer.pad_token_id, tokenizer.mask_token_id, rng)
-        for group in optimizer.param_groups:
-            group["lr"] = rate(progress.step, arguments.steps, arguments.rate, warmup=100)
         parts = losses(model, batch, recipe, tokenizer.mask_token_id)
-        optimizer.zero_grad(set_to_none=True)
-        sum(recipe.loss_weights[name] * loss for name, loss in parts.items()).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        loss = sum(recipe.loss_weights[name] * one for name, one in parts.items())
+        now = rate(progress.step, arguments.steps, arguments.rate, warmup=100)
+        descend(optimizer, list(model.parameters()), loss, now)
         progress.step += 1
         progress.seconds = time.perf_counter() - began
         if progress.step % STEPS_A_NOTE == 0:
-            progress.note(parts)
+            note(progress, parts)
         if progress.step % STEPS_A_CHECKPOINT == 0 or progress.step == arguments.steps:
             checkpoint.save(progress)
     if arguments.export:

@@ -18,7 +18,7 @@ FLOORS = (
     ("__main__", "__init__"),
     ("api", "cli"),
     ("bench",),
-    ("running", "analysis"),
+    ("running", "analysis", "training"),
     ("config",),
     ("models", "tasks"),
     ("records",),

@@ -21,6 +21,7 @@ import pytest
 from harness.cli.main import VERBS, main
 from harness.cli.verbs.bench import PARTS
 from harness.cli.verbs.run import DRY_RUN
+from harness.cli.verbs.train_drafter import TAKES as TRAIN_DRAFTER
 from harness.config.cells import cells_of, hydra_settings
 from harness.config.compose import CONFIG_DIR, compose, names
 from harness.models.execution.engine import ENGINES
@@ -177,6 +178,10 @@ def follow_doctor(arguments: Sequence[str]) -> None:
         assert compose(arguments)
 
 
+def follow_train_drafter(arguments: Sequence[str]) -> None:
+    assert compose(TRAIN_DRAFTER.read(arguments).overrides)
+
+
 def follow_bench(arguments: Sequence[str]) -> None:
     assert set(arguments) <= PARTS.keys()
 
@@ -188,6 +193,7 @@ FOLLOWED = {
     "trace": follow_trace,
     "check-task": follow_check_task,
     "doctor": follow_doctor,
+    "train-drafter": follow_train_drafter,
     "bench": follow_bench,
 }
 

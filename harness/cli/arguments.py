@@ -18,7 +18,7 @@ from harness.cli.keys import Key
 from harness.errors import UserError, unknown
 
 # Keys of a run that hold a path; nothing behind the "=" is a variable of the shell that was not set.
-RUNS_PATHS = ("run_dir", "task.data_files", "model.path", "adapter")
+RUNS_PATHS = ("run_dir", "task.data_files", "model.path", "adapter", "drafter")
 EVERY_KEY = ("*",)
 NEAR_FLAG = 0.75  # of difflib: --dryrun is near --dry-run, --mode is not near -m
 NEAR_KEY = 0.6

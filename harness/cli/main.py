@@ -28,6 +28,7 @@ VERBS = {
     "report": "all of them in one HTML file, with sample outputs of every cell",
     "compare": "the paper's published numbers beside ours, with intervals",
     "probe": "the fastest block size of each schedule on a few prompts (table 3)",
+    "train-drafter": "a drafter for a plain causal model, trained on what the model itself says",
     "bench": "host and model time of each schedule on the embedded model, as ratios",
     "doctor": "what runs need of this machine, and what is missing",
     "list": "models, tasks, schedules and orders, one line each",

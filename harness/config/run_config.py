@@ -67,6 +67,7 @@ class RunConfig:
     acceptance_tokens: int | None = field(metadata=key(at_least(1, ", or null")))
     adapter: str | None = field(metadata=key(shapes_atlas=True))
     adapter_mode: str = field(metadata=key())
+    drafter: str | None = field(metadata=key())
     seed: int = field(metadata=key())
     temperature: float = field(metadata=key(_is_temperature, shapes_atlas=True))
     top_k: int | None = field(metadata=key())

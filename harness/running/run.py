@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 # Choices that not every model has, and what those do that have none.
 CHOICES = {"weights": "released", "engine": "eager"}
+OWN_DRAFTER = "auto"
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,18 @@ def run(config: RunConfig, observer: Observer) -> Finished:
     for key, plain in CHOICES.items():
         if config.model.get(key, plain) != config[key]:
             raise UserError(f"{key}={config[key]}: {config.model.name} has no such choice. Use {key}={plain}.")
+    if config.drafter != OWN_DRAFTER and "drafter" not in config.model:
+        raise UserError(
+            f"drafter={config.drafter}: {config.model.name} takes none; plain causal models do. Leave it out."
+        )
     loader = find_model(config.model)
     plan = build_plan(config)
     if config.weights != "random" and plan.acceptance is None:
         plan.task.check_grader()
+    lacks = getattr(loader, "lacks", "")
+    drafting = [name for name, schedule in plan.schedules.items() if schedule.width]
+    if lacks and drafting:
+        raise UserError(f"schedule={drafting[0]}: {lacks}")
     folder = RunFolder(shard_folder(Path(config.run_dir) if config.run_dir else _new_folder(config), config.shard))
     observer.planned(plan, config.model.name, folder.path)
     begun = identity(OmegaConf.to_container(config, resolve=True), plan.facts(), plan.data.record())

@@ -9,8 +9,10 @@ from harness.errors import Terminated
 
 
 @contextlib.contextmanager
-def goes_on_with(path: Path) -> Iterator[None]:
-    """Ctrl-C and SIGTERM abandon what is under way; the exception's note says how to go on in the folder `path`."""
+def goes_on_with(path: Path, key: str = "run_dir") -> Iterator[None]:
+    """Ctrl-C and SIGTERM abandon what is under way; the exception's note says how to go on in the folder `path`,
+    which the command calls `key`.
+    """
     # A cluster's launcher has its own handler, which starts the job again elsewhere.
     is_ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if is_ours:
@@ -18,7 +20,7 @@ def goes_on_with(path: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        error.add_note(f"go on with the same command and run_dir={path}")
+        error.add_note(f"go on with the same command and {key}={path}")
         raise
     finally:
         if is_ours:

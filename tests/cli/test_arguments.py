@@ -237,6 +237,10 @@ MISTAKES = {
         "unknown": (["zzz=1"], NO_SUCH_KEY), "near": (["inot=1"], "Did you mean into?"),
         "dashes": (["--into", "x"], "as in into=x"), "other": (["--limit", "5"], "no such option"),
         "twice": (["into=a", "into=b"], TWICE), "path": (["into="], "into=: need a path")}),
+    "train-drafter": (["model=smollm2"], {
+        "unknown": (["zzz=1"], NO_SUCH_KEY), "near": (["ranks=4"], "Did you mean rank?"),
+        "dashes": (["--rank", "5"], "as in rank=5"), "other": (["--limit", "5"], "no such option"),
+        "twice": (["out=a", "out=b"], TWICE), "kind": (["rank=x"], "rank=x: need an integer"), **OUT}),
     "bench": (["host"], {
         "unknown": (["zzz=1"], NO_SUCH_KEY), "near": (["repeat=2"], "Did you mean repeats?"),
         "dashes": (["--repeats", "5"], "as in repeats=5"), "other": (["--limit", "5"], "no such option"),

@@ -1,8 +1,8 @@
 """What an iteration costs by construction: the rows of its calls in each family's layout (table 2, D.1, D.2).
 
 The calls of an iteration stand in the schedule's row (`harness.analysis.style`). Formulas only; what was measured
-stands beside them in the tables. None where no formula is known: a schedule without a row, or a family that is not the
-paper's.
+stands beside them in the tables. None where no formula is known: a schedule without a row, or a family of somebody
+else's.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from harness.analysis.style import CallShape, row_of
 
 NEMOTRON = "nemotron"
 SETDLM = "setdlm"
+CAUSAL = "causal"
 
 
 class Cost(NamedTuple):
@@ -21,7 +22,7 @@ class Cost(NamedTuple):
       rows: evaluated in the iteration, padding included.
       rows_per_call: in its largest call.
       selected: rows that a proposal-only adapter changes.
-      updated: rows that the adapter's update is computed for (F.2).
+      updated: rows that the adapter's update is computed for (F.2); a causal model's drafter is fused.
     """
 
     rows: int
@@ -52,14 +53,17 @@ class Start(NamedTuple):
 def start(family: str, schedule: str, width: int, is_greedy: bool) -> Start:
     """What stands before the first regular iteration.
 
-    Of schedules without a row and families that are not the paper's, nothing but the prompt's call is known.
+    Of schedules without a row and families of somebody else's, nothing but the prompt's call is known.
     """
     if family == SETDLM:
         # The prompt is cached by a call that predicts nothing; the first iteration has the next calls.
         return Start(calls=1, iterations=0)
     block = width + 1
-    if family != NEMOTRON or row_of(schedule).branches is None:
+    if family not in (NEMOTRON, CAUSAL) or row_of(schedule).branches is None:
         return Start(calls=1, iterations=1)
+    if family == CAUSAL:
+        # W masks in the prompt's call; above temperature 0 the last token and W - 1 masks in a call of their own.
+        return Start(calls=1 if is_greedy else 2, iterations=1, rows=width, selected=width - (not is_greedy))
     # W + 1 masks in the prompt's call; above temperature 0 the last token and W masks in a call of their own.
     return Start(calls=1 if is_greedy else 2, iterations=1, rows=block, selected=block, updates_prompt=is_greedy)
 
@@ -77,6 +81,8 @@ def cost(family: str, schedule: str, width: int, config: Mapping[str, Any]) -> C
     width = width if row.drafts else 0
     if family == NEMOTRON:
         calls = [_nemotron(call, width, config) for call in row.iteration]
+    elif family == CAUSAL:
+        calls = [_causal(call, width, config) for call in row.iteration]
     elif family == SETDLM:
         calls = [_setdlm(call, max(width, 1), config, number == 0) for number, call in enumerate(row.iteration)]
     else:
@@ -85,7 +91,7 @@ def cost(family: str, schedule: str, width: int, config: Mapping[str, Any]) -> C
         rows=sum(call.rows for call in calls),
         rows_per_call=max(call.rows for call in calls),
         selected=sum(call.selected for call in calls),
-        updated=sum(call.rows for call in calls if call.selected),
+        updated=sum(call.selected if family == CAUSAL else call.rows for call in calls if call.selected),
     )
 
 
@@ -101,6 +107,13 @@ def _nemotron(call: CallShape, width: int, config: Mapping[str, Any]) -> _Rows:
     block = width + 1
     proposals = block * _branches(call, config, outcomes=width)
     return _Rows(call.verifies * block + proposals, proposals)
+
+
+def _causal(call: CallShape, width: int, config: Mapping[str, Any]) -> _Rows:
+    # A verifier region of one block, or the last token alone, which then gives the first of W proposals itself; and
+    # masks for each branch, all of whose predictions can survive.
+    masks = (width if call.verifies else width - 1) * _branches(call, config, outcomes=width)
+    return _Rows((width + 1 if call.verifies else 1) + masks, masks)
 
 
 def _setdlm(call: CallShape, window: int, config: Mapping[str, Any], is_first: bool) -> _Rows:

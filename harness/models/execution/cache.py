@@ -71,6 +71,11 @@ class KeyValueCache:
         self._values[layer_idx][:, :, self.length : end] = values
         return self._keys[layer_idx][:, :, :end], self._values[layer_idx][:, :, :end]
 
+    def beside(self) -> "BesideCache":
+        """What is committed, for passes whose own rows are kept nowhere."""
+        committed = [[one[:, :, : self.length] for one in buffers] for buffers in (self._keys, self._values)]
+        return BesideCache(*committed)
+
     def whole(self, rows: Tensor) -> "WholeCache":
         """The same cache for one pass of fixed shape, which writes at `rows` (int64 [rows]) and reads everything."""
         return WholeCache(self._keys, self._values, rows)
@@ -94,3 +99,19 @@ class WholeCache:
         self.keys[layer_idx].index_copy_(2, self.rows, keys)
         self.values[layer_idx].index_copy_(2, self.rows, values)
         return self.keys[layer_idx], self.values[layer_idx]
+
+
+@dataclass(frozen=True)
+class BesideCache:
+    """Committed rows that a pass reads beside its own and leaves as they are; gradients go through its own.
+
+    Attributes:
+      keys, values: of all layers, [1, kv_heads, length, head_dim] each.
+    """
+
+    keys: Sequence[Tensor]
+    values: Sequence[Tensor]
+
+    def update(self, keys: Tensor, values: Tensor, layer_idx: int, **_: Any) -> tuple[Tensor, Tensor]:
+        """As `KeyValueCache.update`, but writes nothing."""
+        return torch.cat([self.keys[layer_idx], keys], dim=2), torch.cat([self.values[layer_idx], values], dim=2)

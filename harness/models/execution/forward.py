@@ -12,7 +12,9 @@ from transformers import PreTrainedModel
 from transformers.models.ministral3.modeling_ministral3 import apply_rotary_pos_emb, get_llama_4_attn_scale
 
 from harness.models.execution.attention import attend
-from harness.models.execution.cache import KeyValueCache, WholeCache
+from harness.models.execution.cache import BesideCache, KeyValueCache, WholeCache
+
+AnyCache = KeyValueCache | WholeCache | BesideCache
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,11 @@ class _Places:
     query_scale: Tensor | None
 
 
-def forward_pass(backbone: PreTrainedModel, cache: KeyValueCache | WholeCache, rows: Rows) -> Tensor:
+def forward_pass(backbone: PreTrainedModel, cache: AnyCache, rows: Rows) -> Tensor:
     """Logits of the rows that are kept, [n, vocab].
 
     Args:
-      backbone: Ministral3 or Qwen3, without sliding windows.
+      backbone: of the Llama, Qwen2, Qwen3, Mistral or Ministral3 kind, without sliding windows.
       cache: takes the keys and values of all rows.
     """
     inner = backbone.model
@@ -62,7 +64,7 @@ def forward_pass(backbone: PreTrainedModel, cache: KeyValueCache | WholeCache, r
 
 
 def _query_scale(backbone: PreTrainedModel, positions: Tensor) -> Tensor | None:
-    """Llama 4's scaling of queries by position, which Ministral3 has and Qwen3 has not."""
+    """Llama 4's scaling of queries by position, which Ministral3 alone has."""
     rotary = backbone.config.rope_parameters
     beta = rotary.get("llama_4_scaling_beta")
     if beta is None:
@@ -70,9 +72,7 @@ def _query_scale(backbone: PreTrainedModel, positions: Tensor) -> Tensor | None:
     return get_llama_4_attn_scale(positions, beta, rotary["original_max_position_embeddings"]).to(backbone.dtype)
 
 
-def _attention(
-    module: nn.Module, hidden: Tensor, places: _Places, mask: Tensor, cache: KeyValueCache | WholeCache
-) -> Tensor:
+def _attention(module: nn.Module, hidden: Tensor, places: _Places, mask: Tensor, cache: AnyCache) -> Tensor:
     """One layer's attention, [1, rows, hidden]."""
     by_head = (*hidden.shape[:2], -1, module.head_dim)
     queries, keys = module.q_proj(hidden).view(by_head), module.k_proj(hidden).view(by_head)

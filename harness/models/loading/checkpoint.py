@@ -40,15 +40,29 @@ def read_config(folder: Path) -> dict[str, Any]:
       UserError: the file is missing or not a JSON object.
     """
     path = folder / "config.json"
+    if not path.exists():
+        raise UserError(f"model: {folder} has no config.json. Is it a checkpoint folder?")
+    return _read_object(path)
+
+
+def read_generation_config(folder: Path) -> dict[str, Any]:
+    """The checkpoint's generation_config.json; empty where it has none.
+
+    Raises:
+      UserError: the file is not a JSON object.
+    """
+    path = folder / "generation_config.json"
+    return _read_object(path) if path.exists() else {}
+
+
+def _read_object(path: Path) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise UserError(f"model: {folder} has no config.json. Is it a checkpoint folder?") from None
+        read = json.loads(path.read_text())
     except ValueError as error:
         raise UserError(f"model: {path} is not JSON ({error}). Fetch the checkpoint again.") from None
-    if not isinstance(config, dict):
+    if not isinstance(read, dict):
         raise UserError(f"model: {path} holds no JSON object. Fetch the checkpoint again.")
-    return config
+    return read
 
 
 def sha256(file: Path) -> str:

@@ -25,6 +25,8 @@ from harness.system.hub import out_of_reach
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"
 SMALL_FILES = ("*.json", "*.jinja", "*.txt")
+# Repositories that a make target puts into a folder of the working directory where there is no hub.
+MADE_HERE = {"HuggingFaceTB/SmolLM2-135M-Instruct": ("checkpoints/smollm2", "make smollm2")}
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -70,7 +72,7 @@ def locate(path: str, revision: str | None, key: str) -> Source:
     """The source that a config means by `path`.
 
     Args:
-      path: `embedded:NAME`, a folder, or else OWNER/NAME on the hub.
+      path: `embedded:NAME`, a folder, or else OWNER/NAME on the hub, for which a folder of MADE_HERE may stand.
       revision: branch, tag or commit on the hub; None for its main branch.
       key: the config's key, for messages.
 
@@ -87,9 +89,15 @@ def locate(path: str, revision: str | None, key: str) -> Source:
     folder = Path(path).expanduser()
     if folder.is_dir():
         return Source(path, folder)
+    made, command = MADE_HERE.get(path, ("", ""))
+    if made and Path(made).is_dir() and revision is None:
+        return Source(made, Path(made))
     if not HUB_ID.fullmatch(path):
         raise UserError(f"{what}: no folder there, and it is no OWNER/NAME of the hub either.")
-    snapshot = _snapshot(path, revision, SMALL_FILES, what)
+    try:
+        snapshot = _snapshot(path, revision, SMALL_FILES, what)
+    except UserError as error:
+        raise UserError(f"{error} Or: {command}.") if made else error from None
     return Source(path, snapshot, snapshot.name)
 
 

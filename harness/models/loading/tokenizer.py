@@ -17,11 +17,11 @@ def stand_in_tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast.from_pretrained(EMBEDDED / STAND_IN.removeprefix("embedded:"))
 
 
-def chat_tokenizer(folder: Path, vocab_size: int, mask_id: int, bos_id: int | None) -> PreTrainedTokenizerFast:
+def chat_tokenizer(folder: Path, vocab_size: int, mask_id: int | None, bos_id: int | None) -> PreTrainedTokenizerFast:
     """The tokenizer in `folder`.
 
     Args:
-      vocab_size, mask_id, bos_id: of the model.
+      vocab_size, mask_id, bos_id: of the model; None for a token that it has not.
 
     Raises:
       UserError: it is not there, has no chat template, another mask token, or a template that gives ids beyond the
@@ -40,7 +40,7 @@ def chat_tokenizer(folder: Path, vocab_size: int, mask_id: int, bos_id: int | No
             f"model: the tokenizer in {folder} has no chat template. Is it an instruct checkpoint, and for SetDLM the "
             "base model's folder?"
         )
-    if tokenizer.mask_token_id not in (None, mask_id):
+    if mask_id is not None and tokenizer.mask_token_id not in (None, mask_id):
         raise UserError(
             f"model: mask token {mask_id} in the checkpoint, {tokenizer.mask_token_id} in the tokenizer of {folder}. "
             "Check that weights and tokenizer belong together."
@@ -50,7 +50,7 @@ def chat_tokenizer(folder: Path, vocab_size: int, mask_id: int, bos_id: int | No
 
 
 def _check_prompt(
-    tokenizer: PreTrainedTokenizerFast, folder: Path, vocab_size: int, mask_id: int, bos_id: int | None
+    tokenizer: PreTrainedTokenizerFast, folder: Path, vocab_size: int, mask_id: int | None, bos_id: int | None
 ) -> None:
     message = [{"role": "user", "content": PROBE}]
     ids = tokenizer.apply_chat_template(message, add_generation_prompt=True, enable_thinking=False)["input_ids"]

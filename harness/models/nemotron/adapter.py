@@ -1,89 +1,21 @@
-"""The proposal-only low-rank adapter (F.2): changes what is drafted, never what is verified.
-
-A peft adapter folder on the attention's output projections. The layouts put all proposal rows behind the verifier
-rows, and verifier rows see no proposal rows, so applying the update to the rows from some first one on leaves every
-verifier row bit for bit as it is without the adapter.
-
-    mode     update computed for      applied to
-    masked   every row of the call    proposal rows     (as measured in the paper, F.2)
-    fused    proposal rows            proposal rows
+"""The proposal-only adapter of the released 8B (F.2): a peft folder on the attention's output projections.
 
 Trade-off: as in peft, the update is computed in the adapter's own float32 whatever the backbone's dtype.
 """
 
 import json
 from pathlib import Path
-from typing import Literal
 
 import torch
 from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import nn
 from transformers import Ministral3ForCausalLM
 
 from harness.errors import UserError
 from harness.models.nemotron.names import stock_name
-from schedules.call import AdapterRows
+from harness.models.shifted.adapter import Mode, ProposalAdapter
 
-Mode = Literal["masked", "fused"]
-MODES = ("masked", "fused")
 TARGET = "o_proj"
-
-
-class ProposalAdapter:
-    """Low-rank updates on every layer's output projection, switched per call.
-
-    Attributes:
-      mode: "masked" or "fused".
-      first_row: the first row that gets the update in the next forward pass; None switches the adapter off.
-    """
-
-    def __init__(self, backbone: Ministral3ForCausalLM, rank: int, scale: float, mode: Mode):
-        """Wraps the output projections of `backbone`; updates start at zero.
-
-        Args:
-          rank: of the update.
-          scale: its factor, alpha / rank.
-
-        Raises:
-          UserError: no such mode.
-        """
-        if mode not in MODES:
-            raise UserError(f"adapter_mode={mode}: no such mode. Known: {', '.join(MODES)}.")
-        self.mode = mode
-        self.first_row: int | None = None
-        self.layers = [_AdaptedProjection(layer.self_attn.o_proj, self, rank, scale) for layer in backbone.model.layers]
-        for layer, adapted in zip(backbone.model.layers, self.layers, strict=True):
-            layer.self_attn.o_proj = adapted
-
-    def rows_of(self, rows: int) -> AdapterRows:
-        """Which of a call's `rows` rows the next forward pass adapts."""
-        if self.first_row is None:
-            return AdapterRows()
-        selected = rows - self.first_row
-        return AdapterRows(selected, rows if self.mode == "masked" else selected)
-
-
-class _AdaptedProjection(nn.Module):
-    def __init__(self, base: nn.Linear, switch: ProposalAdapter, rank: int, scale: float):
-        super().__init__()
-        self.base = base
-        self._switch = [switch]  # in a list: the switch is no submodule
-        self.scale = scale
-        options = {"dtype": torch.float32, "device": base.weight.device}
-        self.lora_A = nn.Parameter(torch.zeros(rank, base.in_features, **options))
-        self.lora_B = nn.Parameter(torch.zeros(base.out_features, rank, **options))
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        output = self.base(hidden)  # [batch, rows, out]
-        switch = self._switch[0]
-        first = switch.first_row
-        if first is None:
-            return output
-        source = hidden if switch.mode == "masked" else hidden[:, first:]
-        update = self.scale * (source.to(self.lora_A.dtype) @ self.lora_A.T @ self.lora_B.T)
-        selected = update[:, first:] if switch.mode == "masked" else update
-        adapted = (output[:, first:] + selected).to(output.dtype)
-        return torch.cat([output[:, :first], adapted], dim=1)
 
 
 def load_adapter(backbone: Ministral3ForCausalLM, folder: Path, mode: Mode) -> ProposalAdapter:
@@ -98,10 +30,10 @@ def load_adapter(backbone: Ministral3ForCausalLM, folder: Path, mode: Mode) -> P
         tensors = load_file(folder / "adapter_model.safetensors")
     except (OSError, ValueError) as error:
         raise UserError(f"adapter={folder}: cannot read adapter_model.safetensors ({error}).") from None
-    adapter = ProposalAdapter(backbone, config["r"], scale, mode)
+    adapter = ProposalAdapter(backbone, config["r"], scale, mode, [TARGET])
     expected = {
-        f"model.layers.{index}.self_attn.{TARGET}.{part}.weight": getattr(layer, part)
-        for index, layer in enumerate(adapter.layers)
+        f"{name}.{part}.weight": getattr(projection, part)
+        for name, projection in adapter.projections.items()
         for part in ("lora_A", "lora_B")
     }
     given = {stock_name(name.removeprefix("base_model.model.")): tensor for name, tensor in tensors.items()}
@@ -116,16 +48,16 @@ def load_adapter(backbone: Ministral3ForCausalLM, folder: Path, mode: Mode) -> P
     with torch.no_grad():
         for name, parameter in expected.items():
             parameter.copy_(given[name])
-    if not any(layer.lora_B.any() for layer in adapter.layers):
+    if not any(projection.lora_B.any() for projection in adapter.projections.values()):
         raise UserError(f"adapter={folder}: its update is zero everywhere. Fetch or train the adapter again.")
     return adapter
 
 
 def random_adapter(backbone: Ministral3ForCausalLM, r: int, lora_alpha: int, mode: Mode) -> ProposalAdapter:
     """An adapter of that rank with random inputs and zero outputs: costs what a trained one does, changes nothing."""
-    adapter = ProposalAdapter(backbone, r, lora_alpha / r, mode)
-    for layer in adapter.layers:
-        nn.init.normal_(layer.lora_A)
+    adapter = ProposalAdapter(backbone, r, lora_alpha / r, mode, [TARGET])
+    for projection in adapter.projections.values():
+        nn.init.normal_(projection.lora_A)
     return adapter
 
 

@@ -18,9 +18,10 @@ from harness.models.loading.backbone import check_token_ids, with_fields
 from harness.models.loading.checkpoint import load_strictly, read_config, sha256
 from harness.models.loading.loader import Loader
 from harness.models.loading.tokenizer import chat_tokenizer
-from harness.models.nemotron.adapter import Mode, ProposalAdapter, load_adapter, random_adapter
+from harness.models.nemotron.adapter import load_adapter, random_adapter
 from harness.models.nemotron.model import NemotronModel
 from harness.models.nemotron.names import backbone_name
+from harness.models.shifted.adapter import Mode, ProposalAdapter
 
 MODEL_TYPE = "nemotron_labs_diffusion"
 BACKBONE_FIELDS = (
@@ -59,7 +60,7 @@ class NemotronLoader(Loader):
 
     Attributes:
       adapter: peft folder of a proposal-only adapter, relative to `path`; None for none.
-      adapter_mode: see `harness.models.nemotron.adapter`.
+      adapter_mode: see `harness.models.shifted.adapter`.
       engine: see `harness.models.execution.engine`.
     """
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.config.compose import compose
 from harness.errors import UserError
-from harness.models.loading.source import locate
+from harness.models.loading.source import MADE_HERE, Source, locate
 from harness.running.build import find_model
 from tests.builders.released_nemotron import released_tensors, write_checkpoint
 
@@ -99,3 +99,14 @@ def test_an_embedded_model_has_no_commit():
     source = locate("embedded:tiny_nemotron", None, "model.path")
     assert source.facts == {"source": "embedded:tiny_nemotron"}
     assert (source.fetched("*.safetensors") / "model.safetensors").is_file()
+
+
+def test_a_folder_that_a_make_target_wrote_stands_for_the_hubs_repository(cache, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (repository, (folder, command)) = next(iter(MADE_HERE.items()))
+    with pytest.raises(UserError, match=f"not in the hub's cache.*Or: {command}"):
+        locate(repository, None, "model.path")
+    Path(folder).mkdir(parents=True)
+    assert locate(repository, None, "model.path") == Source(folder, Path(folder))
+    with pytest.raises(UserError, match="at revision v1"):
+        locate(repository, "v1", "model.path")

@@ -96,7 +96,7 @@ def test_a_draft_call_equals_peft_on_every_row(tmp_path):
     backbone = random_backbone(0)
     adapter = adapted_model(folder).adapter
     model = get_peft_model(backbone, LoraConfig(r=4, lora_alpha=8, target_modules=["o_proj"], bias="none"))
-    for layer, adapted in zip(backbone.model.layers, adapter.layers, strict=True):
+    for layer, adapted in zip(backbone.model.layers, adapter.projections.values(), strict=True):
         layer.self_attn.o_proj.lora_A["default"].weight.data.copy_(adapted.lora_A)
         layer.self_attn.o_proj.lora_B["default"].weight.data.copy_(adapted.lora_B)
     # The cached prompt is adapter-free; behind it every row of the draft call is adapted.
@@ -118,7 +118,7 @@ def test_a_draft_call_equals_peft_on_every_row(tmp_path):
 @pytest.mark.parametrize("prefix", ["encoder.", "model.", "model.encoder."])
 def test_released_and_stock_names_both_load(tmp_path, prefix):
     model = adapted_model(write_adapter(tmp_path / "a", prefix))
-    assert all(layer.lora_B.any() for layer in model.adapter.layers)
+    assert all(layer.lora_B.any() for layer in model.adapter.projections.values())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Training drafters for plain causal models."""
