@@ -14,6 +14,7 @@ from typing import Any
 from graders.math.boxed import last_boxed
 from graders.math.numbers import WINDOW, final_numeral, value
 from graders.math.symbolic import SecondOpinions
+from graders.turns import first_turn
 from graders.verdict import Verdict
 
 SETDLM_STOPS = ("Question:", "</s>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>")
@@ -44,6 +45,7 @@ class Gsm8k:
         expected = value(gold)
         if expected is None:
             return Verdict(None, f"infra\ngold {gold[:80]!r} states no number; correct the reference.")
+        response = first_turn(response)
         answer, reason = last_boxed(response), "boxed"
         if answer is None:
             answer, reason = final_numeral(response), "final number"

@@ -47,6 +47,7 @@ SYMBOLS = {
 SYMBOLS |= dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\u2061\u2062\u2063\ufeff", "")
 TRANSLATION = str.maketrans(SYMBOLS)
 
+LONGEST_COMMAND = 40
 LENGTH = r"-? ?[\d.]+ ?(?:pt|em|ex|mm|cm|in|mu|bp|pc|sp)"
 BLANK = (
     r"q?quad|enspace|enskip|thinspace|medspace|thickspace|space|nobreakspace|hfill?|hss|null|strut|mathstrut|relax"
@@ -126,7 +127,7 @@ def without_fonts(text: str, fonts: re.Pattern[str]) -> str:
     cuts: list[tuple[int, int]] = []
     for font in fonts.finditer(text):
         cuts.append((font.start(), font.end()))
-        before = text[: font.start()].rstrip()
+        before = text[max(0, font.start() - LONGEST_COMMAND) : font.start()].rstrip()
         is_argument = before.endswith(("^", "_", "}")) or re.search(r"\\[a-zA-Z]+$", before)
         if font.end() in closing and not is_argument:
             cuts += [(font.end(), font.end() + 1), (closing[font.end()], closing[font.end()] + 1)]
