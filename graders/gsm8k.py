@@ -99,13 +99,18 @@ def gold_number(reference: Mapping[str, Any]) -> str:
 
 
 def _rewritten(response: str) -> str:
-    """The response cut at its first stop string, with the first box turned into GSM8K's own mark."""
+    """The response cut at its first stop string, with its box turned into GSM8K's own mark.
+
+    The release takes what stands between the first and the second `boxed{`, up to the first brace that closes, and
+    deletes every dollar with a backslash behind it; in a response without a box it deletes nothing.
+    """
     for stop in SETDLM_STOPS:
         response = response.partition(stop)[0]
     before, box, after = response.partition("boxed{")
-    if box:
-        response = f"{before}#### {after.partition('}')[0]}"
-    return response.replace("$\\", "")
+    if not box:
+        return response
+    answer = after.partition("boxed{")[0].partition("}")[0]
+    return f"{before}#### {answer}".replace("$\\", "")
 
 
 def _last_flexible(text: str) -> str:
