@@ -14,6 +14,7 @@ from typing import Any
 from graders.math.boxed import last_boxed
 from graders.math.numbers import WINDOW, final_numeral, value
 from graders.math.symbolic import SecondOpinions
+from graders.turns import first_turn
 from graders.verdict import Verdict
 
 SETDLM_STOPS = ("Question:", "</s>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>")
@@ -44,6 +45,7 @@ class Gsm8k:
         expected = value(gold)
         if expected is None:
             return Verdict(None, f"infra\ngold {gold[:80]!r} states no number; correct the reference.")
+        response = first_turn(response)
         answer, reason = last_boxed(response), "boxed"
         if answer is None:
             answer, reason = final_numeral(response), "final number"
@@ -100,13 +102,18 @@ def gold_number(reference: Mapping[str, Any]) -> str:
 
 
 def _rewritten(response: str) -> str:
-    """The response cut at its first stop string, with the first box turned into GSM8K's own mark."""
+    """The response cut at its first stop string, with its box turned into GSM8K's own mark.
+
+    The release takes what stands between the first and the second `boxed{`, up to the first brace that closes, and
+    deletes every dollar with a backslash behind it; in a response without a box it deletes nothing.
+    """
     for stop in SETDLM_STOPS:
         response = response.partition(stop)[0]
     before, box, after = response.partition("boxed{")
-    if box:
-        response = f"{before}#### {after.partition('}')[0]}"
-    return response.replace("$\\", "")
+    if not box:
+        return response
+    answer = after.partition("boxed{")[0].partition("}")[0]
+    return f"{before}#### {answer}".replace("$\\", "")
 
 
 def _last_flexible(text: str) -> str:

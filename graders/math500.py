@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from graders.math.boxed import last_boxed
-from graders.math.latex import canonical
+from graders.math.latex import canonical, is_same
 from graders.math.symbolic import SecondOpinions
+from graders.turns import first_turn
 from graders.verdict import Verdict
 
 
 class Math500:
-    """Exact match of the last boxed answer after the normalization of `graders.math.latex`; only a box counts."""
+    """Whether the last boxed answer says what the reference says (`graders.math.latex`); only a box counts."""
 
     def __init__(self) -> None:
         self.opinions = SecondOpinions()
@@ -31,7 +32,7 @@ class Math500:
         gold = str(reference["gold"])
         if not canonical(gold):
             return Verdict(None, f"infra\ngold {gold[:80]!r} states no answer; correct the reference.")
-        answer = last_boxed(response)
+        answer = last_boxed(first_turn(response))
         if answer is None:
             return Verdict(False, "no answer")
-        return Verdict(canonical(answer) == canonical(gold), "boxed", answer, self.opinions.compare(answer, gold))
+        return Verdict(is_same(answer, gold), "boxed", answer, self.opinions.compare(answer, gold))

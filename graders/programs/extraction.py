@@ -16,7 +16,9 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from graders import turns
 from graders.programs.pruning import UNREADABLE, bound_names, parse, prune, segments
 from graders.programs.reference import CodeReference
 
@@ -34,7 +36,7 @@ PYTHON = frozenset({"", "python", "python3", "py", "py3", "ipython", "pycon", "p
 
 FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#-]*)")
 INLINE_FENCE = re.compile(r"```(?:python|py)?[ \t\n]?")
-SPECIAL_TOKEN = re.compile(r"<\|[A-Za-z_ ]{1,40}\|>|</?s>")
+TAG = re.compile(r"[ \t]*(?:<[^<>\n]*>|\[[^\[\]\n]*\]|[.,;:!?)])")  # what may stand behind a fence that closes
 CODE_START = re.compile(
     r"""@|(?:async[ ])?def[ ]|class[ ]|import[ ]|from[ ]|if[ ]|for[ ]|while[ ]|with[ ]|try:|del[ ]|assert[ ]
     |[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?[ ]*(?:[-+*/|&]?=|:[ ]*\w+[ ]*=|\()|[#'"(\[{]""",
@@ -74,38 +76,103 @@ def _readable(response: str) -> str:
 
     Lone surrogates go as well: no source text can hold them.
     """
-    text = response.rpartition("</think>")[2]
+    text = response
     if len(text) > LONGEST_RESPONSE:
         text = f"{text[: LONGEST_RESPONSE // 2]}\n{text[-LONGEST_RESPONSE // 2 :]}"
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = text.encode("utf-8", "ignore").decode("utf-8")
-    text = SPECIAL_TOKEN.sub("", text.replace("\ufeff", "").replace("\u200b", "")).replace("\x00", "")
+    text = _answer(text.replace("\ufeff", "").replace("\u200b", "").replace("\x00", ""))
     if len(text) > LONGEST_PROGRAM:
         text = re.sub(r"\n\s*\n", "\n", text)
     return text
 
 
+def _answer(text: str) -> str:
+    """What a response says in its own turn, behind its thoughts."""
+    for cut in (turns.first_turn, turns.without_thoughts, turns.without_tokens):
+        if turns.MARKER.search(text):
+            text = cut(text, _texts(text))
+    return text
+
+
+def _texts(text: str) -> list[turns.Span]:
+    """Stretches in which markers are text: strings, comments, and closed blocks that hold no Python."""
+    others = [
+        (fence.start, fence.end)
+        for fence in _fences(text)
+        if fence.is_closed and (fence.language not in PYTHON or not _begins_code(text[fence.start : fence.end]))
+    ]
+    return turns.merged([*turns.literals(text), *others])
+
+
+def _begins_code(block: str) -> bool:
+    """Whether a block is Python up to the first marker in it, or without any."""
+    marker = turns.MARKER.search(block)
+    return marker is None or (parse(textwrap.dedent(block[: marker.start()])) is not None)
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block: the language its fence names, where its content lies, whether a fence closes it."""
+
+    language: str
+    start: int
+    end: int
+    is_closed: bool
+
+
+def _fences(text: str) -> list[Fence]:
+    """The fenced blocks of a text. A fence within a string of the block does not close it."""
+    found: list[Fence] = []
+    fence, language, start = "", "", 0
+    place = attempts = 0
+    for line in text.split("\n"):
+        line_start, place = place, place + len(line) + 1
+        opening = FENCE.match(line)
+        if not fence:
+            if opening and not TAG.match(line, opening.end()):
+                fence, language, start = opening[1], opening[2].lower(), place
+            continue
+        is_opening = bool(opening and opening[2] and line.startswith(fence)) and not _is_closing(line, fence)
+        if not is_opening and not _is_closing(line, fence):
+            if line.endswith(fence):
+                found.append(Fence(language, start, place - 1 - len(fence), True))
+                fence = ""
+            continue
+        if attempts < MOST_BLOCKS and _is_within_string(text, start, line_start):
+            attempts += 1
+            continue
+        found.append(Fence(language, start, max(start, line_start - 1), not is_opening))
+        fence = ""
+        if is_opening:  # the fence before was never closed
+            fence, language, start = opening[1], opening[2].lower(), place
+    if fence:
+        found.append(Fence(language, start, len(text), False))
+    return found
+
+
+def _is_within_string(text: str, start: int, place: int) -> bool:
+    """Whether `place` lies in a string of the block that begins at `start`, one that ends behind it."""
+    block = text[start:place]
+    if len(block) > LONGEST_PROGRAM or not ('"""' in block or "'''" in block) or parse(textwrap.dedent(block)):
+        return False
+    return turns.holding(turns.literals(text[start : start + LONGEST_PROGRAM]), len(block)) is not None
+
+
+def _is_closing(line: str, fence: str) -> bool:
+    """Whether a line is a closing fence, alone or with a tag or a sentence behind it."""
+    stripped = line.lstrip(" \t>")
+    if not stripped.startswith(fence):
+        return False
+    rest = stripped.lstrip(fence[0])
+    first = rest.split(maxsplit=1)[:1]
+    is_sentence = rest[:1] in (" ", "\t") and len(rest.split()) > 1 and first[0].lower() not in PYTHON
+    return not rest.strip(" \t>`~") or TAG.match(rest) is not None or is_sentence
+
+
 def _blocks(text: str) -> list[str]:
     """The fenced blocks of Python or of no language; of any language if there are no such ones."""
-    found: list[tuple[str, str]] = []
-    lines, fence, language = [], "", ""
-    for line in text.split("\n"):
-        opening = FENCE.match(line)
-        if not fence and opening:
-            fence, language, lines = opening[1], opening[2].lower(), []
-        elif fence and line.strip().startswith(fence) and not line.strip(" \t>`~"):
-            found.append((language, "\n".join(lines)))
-            fence = ""
-        elif fence and opening and opening[2] and line.startswith(fence):  # the fence before was never closed
-            found.append((language, "\n".join(lines)))
-            fence, language, lines = opening[1], opening[2].lower(), []
-        elif fence and line.endswith(fence):
-            found.append((language, "\n".join([*lines, line.removesuffix(fence)])))
-            fence = ""
-        elif fence:
-            lines.append(line)
-    if fence:
-        found.append((language, "\n".join(lines)))
+    found = [(fence.language, text[fence.start : fence.end]) for fence in _fences(text)]
     found = [(language, block) for language, block in found if block.strip()]
     python = [_undoctested(block) for language, block in found if language in PYTHON]
     kept = [block[:LONGEST_PROGRAM] for block in python or [block for _, block in found]][-MOST_BLOCKS:]

@@ -1,7 +1,8 @@
 """What of a program the tests need: the rest (examples, prints, a `main`) must not decide a verdict.
 
-A statement stays if it binds or changes a name that is needed, where "needed" starts from the names the tests use
-and grows by the names that the statements kept use in turn. Names are read off the compiled statement, so a local
+A statement stays if it binds or changes what is needed, where "needed" starts from the names the tests use and grows
+by the names that the statements kept use in turn. What a statement changes beside what it binds is told by `effects`;
+a change of the world (a module's setting) is always needed. Names are read off the compiled statement, so a local
 variable is never taken for a global one. Text is kept as written, comments included. Nothing is executed.
 """
 
@@ -17,7 +18,9 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from graders.programs.effects import ENDS, WORLD, Effects
 from graders.programs.reference import is_stub
+from graders.programs.syntax import is_main_guard
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 WARNINGS_LOCK = threading.Lock()
@@ -25,7 +28,6 @@ LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_CLASSDEREF", "LOAD_FROM_DIC
 STORES = frozenset({"STORE_NAME", "STORE_GLOBAL", "DELETE_NAME"})
 MOST_STATEMENTS = 2_000
 DYNAMIC = frozenset({"globals", "locals", "vars", "eval", "exec", "__import__"})
-SETTINGS = ("set", "seed", "register", "filterwarnings", "simplefilter", "stack_size", "basicConfig")
 
 
 def parse(source: str) -> ast.Module | None:
@@ -98,15 +100,20 @@ def prune(source: str, roots: Iterable[str]) -> str:
     tree = parse(source)
     if tree is None or len(tree.body) > MOST_STATEMENTS:
         return source
-    statements = [(node, text, _names(node)) for node, text in segments(source, tree)]
-    kept = _needed(statements, frozenset(roots))
+    roots = frozenset(roots)
+    try:
+        effects = Effects(tree, roots)
+        statements = [(node, text, _names(node, effects)) for node, text in segments(source, tree)]
+    except RecursionError:  # expressions too deep to be looked into
+        return source
+    kept = _needed(statements, roots)
     return "\n".join(text for (_, text, _), is_kept in zip(statements, kept, strict=True) if is_kept).strip("\n")
 
 
 def _needed(statements: list[tuple[ast.stmt, str, Names]], roots: frozenset[str]) -> list[bool]:
     """Which statements stay; neighbours on one line stay or go together."""
     needed = set(roots)
-    kept = [_is_always_kept(node, statements) for node, _, _ in statements]
+    kept = [_is_always_kept(node, names) for node, _, names in statements]
     is_growing = True
     while is_growing:
         is_growing = False
@@ -126,37 +133,25 @@ def _needed(statements: list[tuple[ast.stmt, str, Names]], roots: frozenset[str]
 
 
 def _is_wanted(node: ast.stmt, names: Names, needed: set[str]) -> bool:
-    if isinstance(node, ast.Assert) or _is_main_block(node):
+    if isinstance(node, ast.Assert) or (is_main_guard(node) and not node.orelse):
         return False
-    if needed & DYNAMIC:
-        return not isinstance(node, ast.Expr)
+    if needed & DYNAMIC and not isinstance(node, ast.Expr):
+        return True
     return bool((names.binds | names.changes) & needed)
 
 
-def _is_always_kept(node: ast.stmt, statements: list[tuple[ast.stmt, str, Names]]) -> bool:
-    """Imports of everything or of the future, and calls that set something in a module."""
+def _is_always_kept(node: ast.stmt, names: Names) -> bool:
+    """Imports of everything or of the future, and what changes the world: settings of modules, files, namespaces."""
     if isinstance(node, ast.ImportFrom):
         return node.module == "__future__" or any(alias.name == "*" for alias in node.names)
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-        return False
-    function = node.value.func
-    if not isinstance(function, ast.Attribute) or not function.attr.startswith(SETTINGS):
-        return False
-    imported = [names.binds for other, _, names in statements if isinstance(other, ast.Import | ast.ImportFrom)]
-    return _root_name(function) in set().union(*imported)
+    return WORLD in names.changes and not isinstance(node, ast.Assert)
 
 
 def _defines_in_full(node: ast.stmt, name: str) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == name and not is_stub(node)
 
 
-def _is_main_block(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and any(
-        isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test)
-    )
-
-
-def _names(node: ast.stmt) -> Names:
+def _names(node: ast.stmt, effects: Effects) -> Names:
     """Global names of a statement; those of one that does not compile alone are unknown and empty."""
     try:
         code = _quietly(compile, ast.Module([node], []), "", "exec", 0, True)
@@ -173,28 +168,9 @@ def _names(node: ast.stmt) -> Names:
                 uses.add(instruction.argval)
             elif instruction.opname == "STORE_GLOBAL" or (instruction.opname in STORES and current is code):
                 binds.add(instruction.argval)
-    return Names(frozenset(uses), frozenset(binds), frozenset(_changed(node)))
-
-
-def _changed(node: ast.stmt) -> set[str]:
-    """Names whose objects a statement outside of functions changes: `x[0] = ...`, `x.a = ...`, `x.append(...)`."""
-    changed: set[str] = set()
-    queue: list[ast.AST] = [node]
-    while queue:
-        part = queue.pop()
-        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        queue += ast.iter_child_nodes(part)
-        is_target = isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load)
-        is_method_call = isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
-        if is_target or is_method_call:
-            root = _root_name(part if is_target else part.func)
-            changed |= {root} if root else set()
-    return changed
-
-
-def _root_name(node: ast.AST) -> str | None:
-    """`a` of `a.b[c].d`."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
+            elif instruction.argval == "modules":  # sys.modules[__name__] is the namespace
+                uses.add("globals")
+    changes = effects.of(node)
+    if ENDS in changes:
+        changes = frozenset()  # what reads the keyboard or ends the program is no part of what the tests need
+    return Names(frozenset(uses), frozenset(binds), changes)
