@@ -15,7 +15,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.config.run_config import RunConfig, checked, completed, unknown_keys
+from harness.config.run_config import RunConfig, checked, completed, unknown_keys, with_later_keys
 from harness.errors import UserError, unknown
 
 OWN = "schedule."  # starts an override of a schedule without a config file
@@ -97,6 +97,11 @@ def stored(values: Mapping[str, Any]) -> RunConfig:
 def with_defaults(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The config in a run's manifest, where keys that runs did not have yet have what conf/config.yaml says."""
     return completed(values, OmegaConf.to_container(OmegaConf.load(CONFIG_DIR / "config.yaml")))
+
+
+def comparable(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A run's config to compare with that of its continuation: with the keys that one of the two may lack."""
+    return with_later_keys(with_defaults(values))
 
 
 def as_user_error(error: Exception, overrides: Sequence[str] = (), besides: Collection[str] = ()) -> UserError:

@@ -17,6 +17,7 @@ from harness.records.manifest import read_manifest, sessions_of
 from harness.records.places import RECORDS
 
 PAPER_ADAPTER_MODE = "masked"
+EXACT_ROTARY = "float32"
 
 
 class Facts(NamedTuple):
@@ -28,6 +29,7 @@ class Facts(NamedTuple):
       code: commit of the harness, or its version; "+changed" with uncommitted changes.
       engine: execution mode; empty where the harness had only one.
       prompts: digest of what items are made into; empty where the manifest does not say.
+      rotary: how rotary frequencies were rounded; empty for not at all.
     """
 
     device: str
@@ -35,6 +37,7 @@ class Facts(NamedTuple):
     code: str
     engine: str = ""
     prompts: str = ""
+    rotary: str = ""
 
 
 class Reads(NamedTuple):
@@ -166,11 +169,13 @@ def _facts(config: Mapping[str, Any], session: Mapping[str, Any]) -> Facts:
     device = str(model.get("device"))
     product = machine.get("processor") if device == "cpu" else machine.get("accelerator")
     version = str(code.get("commit") or "")[:10] or code.get("version") or "unknown"
+    rotary = str(model.get("rotary") or EXACT_ROTARY)
     shaping = [config["task"].get(key) for key in ("template", "thinking")]
     return Facts(
         device=f"{device} ({product})" if product else device,
         dtype=str(model.get("dtype")),
         code=f"{version}+changed" if code.get("changed") else version,
         engine=str(config.get("engine") or config["model"].get("engine") or ""),
+        rotary="" if rotary == EXACT_ROTARY else rotary,
         prompts=hashlib.sha256(str(shaping).encode()).hexdigest()[:8] if shaping[0] else "",
     )
