@@ -69,10 +69,13 @@ class Window:
     Attributes:
       positions: output positions (from 1, after the prompt) in verification order; entry r - 1 has rank r.
       drafted: for each rank, whether the draft has a token there; verification ends at the first that has none.
+      slides: whether the oldest cached tokens, the prompt's among them, are forgotten once cached and new rows are more
+        than the model was trained with, as the released native decoder does.
     """
 
     positions: Sequence[int]
     drafted: Sequence[bool]
+    slides: bool = False
 
 
 @dataclass(frozen=True)

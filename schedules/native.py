@@ -1,7 +1,8 @@
 """SetDLM's own decoder, which is diffusion and not speculation: no verifier, one call an iteration (E.6).
 
 Every call predicts all open positions of the window at once. Predictions that are sure enough are accepted wherever
-they are, and the surest one always is.
+they are, and the surest one always is. Once cached and new rows exceed the model's trained length, the oldest are
+forgotten, as in the release.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ class Native:
         """
         if not model.is_same_position or not rule.is_greedy:
             raise ValueError("native: decodes same-position families (SetDLM) at temperature 0 only")
-        decoding = WindowDecoding(model, prompt, rule, stop, self.width, LeftToRight())
+        decoding = WindowDecoding(model, prompt, rule, stop, self.width, LeftToRight(), slides=True)
         while not decoding.ended:
             positions = decoding.window
             logits = decoding.evaluate(None, branches=(0,)).proposals.after(0)

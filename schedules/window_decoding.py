@@ -38,8 +38,13 @@ class WindowDecoding(Decoding):
         width: int,
         order: Order,
         scores_from: ScoreSource = "draft",
+        slides: bool = False,
     ):
         """As for `Decoding`; the prompt is cached by one counted call (E.2).
+
+        Args:
+          slides: see `Window`. Only native decoding does: a verifier that has forgotten part of the prefix would not
+            give the tokens of serial decoding, so the others see everything, beyond the trained length too.
 
         Raises:
           ValueError: sampling in an order other than left to right: which positions are ranked early depends on the
@@ -53,6 +58,7 @@ class WindowDecoding(Decoding):
         super().__init__(model, prompt, rule, stop, max(width, 1))
         self.scores_from = scores_from
         self._order = order
+        self._slides = slides
         self._accepted: dict[int, int] = {}  # output position -> token
         self._end = stop.max_new_tokens
         self._end_reason = "length"
@@ -77,7 +83,7 @@ class WindowDecoding(Decoding):
         positions = self._positions()
         self._last_window = positions
         if draft is None:
-            return self._call(None, branches, Window(positions, [False] * len(positions)))
+            return self._call(None, branches, Window(positions, [False] * len(positions), self._slides))
         drafted = [position in self._draft_positions for position in positions]
         self._asked = self._aligned(draft, positions)
         return self._call(self._asked, branches, Window(positions, drafted))
