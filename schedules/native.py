@@ -11,7 +11,7 @@ import torch
 
 from schedules.call import Model
 from schedules.decoding import Rule
-from schedules.order import LeftToRight, Order
+from schedules.order import CachingOrder, LeftToRight, Order
 from schedules.response import Response, Stop
 from schedules.width import checked_width
 from schedules.window_decoding import WindowDecoding
@@ -32,7 +32,9 @@ class Native:
     def decode(
         self, model: Model, prompt: Sequence[int], rule: Rule, stop: Stop, order: Order | None = None
     ) -> Response:
-        """Generates a response to `prompt` (token ids); there is no verification, so `order` has no part in it.
+        """Generates a response to `prompt` (token ids).
+
+        There is no verification; of `order` only how it caches has a part in it.
 
         Raises:
           ValueError: the model's family has no same-position predictions, or `rule` samples.
@@ -40,6 +42,8 @@ class Native:
         if not model.is_same_position or not rule.is_greedy:
             raise ValueError("native: decodes same-position families (SetDLM) at temperature 0 only")
         decoding = WindowDecoding(model, prompt, rule, stop, self.width, LeftToRight(), slides=True)
+        caching = order if isinstance(order, CachingOrder) else LeftToRight()
+        ranks = caching.cache_ranks(stop.max_new_tokens, self.width)
         while not decoding.ended:
             positions = decoding.window
             logits = decoding.evaluate(None, branches=(0,)).proposals.after(0)
@@ -48,5 +52,6 @@ class Native:
             is_sure[confidence.argmax()] = 1
             transferred = torch.stack([is_sure, tokens]).tolist()
             rows = [row for row, sure in enumerate(transferred[0]) if sure]
+            rows.sort(key=lambda row: ranks[positions[row] - 1])
             decoding.accept_at(tokens[rows], [transferred[1][row] for row in rows], [positions[row] for row in rows])
         return decoding.finish()

@@ -89,7 +89,10 @@ PLACES = (
     "task.source.data_files",
 )
 # Keys that the files of a group have had only since runs were recorded, with what those runs did.
-LATER_KEYS: Mapping[str, Mapping[str, Any]] = {"model": {"rotary": "float32"}}
+LATER_KEYS: Mapping[str, Mapping[str, Any]] = {
+    "model": {"rotary": "float32"},
+    "order": {"cache": "textual"},
+}
 SHAPING_ATLASES = tuple(name for name, one in KEYS.items() if one.metadata["shapes_atlas"])
 
 
