@@ -65,11 +65,14 @@ class Window:
       drafted: for each rank, whether the draft has a token there; verification ends at the first that has none.
       draft_rows: for each drafted rank, where in the draft its token is, and any number elsewhere; None where the
         draft has a token for each rank, in their order. Left to the model, so that it can send all it is told at once.
+      slides: whether the oldest cached tokens, the prompt's among them, are forgotten once cached and new rows are more
+        than the model was trained with, as the released native decoder does.
     """
 
     positions: Sequence[int]
     drafted: Sequence[bool]
     draft_rows: Sequence[int] | None = None
+    slides: bool = False
 
 
 @dataclass(frozen=True)

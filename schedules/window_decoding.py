@@ -41,8 +41,13 @@ class WindowDecoding(Decoding):
         width: int,
         order: Order,
         scores_from: ScoreSource = "draft",
+        slides: bool = False,
     ):
         """As for `Decoding`; the prompt is cached by one counted call (E.2).
+
+        Args:
+          slides: see `Window`. Only native decoding does: a verifier that has forgotten part of the prefix would not
+            give the tokens of serial decoding, so the others see everything, beyond the trained length too.
 
         Raises:
           ValueError: sampling in an order other than left to right: which positions are ranked early depends on the
@@ -56,6 +61,7 @@ class WindowDecoding(Decoding):
         super().__init__(model, prompt, rule, stop, max(width, 1))
         self.scores_from = scores_from
         self._order = order
+        self._slides = slides
         self._accepted: dict[int, int] = {}  # output position -> token
         self._end = stop.max_new_tokens
         self._end_reason = "length"
@@ -79,7 +85,7 @@ class WindowDecoding(Decoding):
         positions = self._positions()
         self._last_window = positions
         if draft is None:
-            return self._call(None, branches, Window(positions, [False] * len(positions)))
+            return self._call(None, branches, Window(positions, [False] * len(positions), slides=self._slides))
         row_of = {position: row for row, position in enumerate(self._draft_positions)}
         drafted = [position in row_of for position in positions]
         return self._call(draft, branches, Window(positions, drafted, [row_of.get(place, 0) for place in positions]))

@@ -16,7 +16,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.config.run_config import RunConfig, checked, completed, unknown_keys
+from harness.config.run_config import RunConfig, checked, completed, unknown_keys, with_later_keys
 from harness.errors import UserError, unknown
 
 OWN = "schedule."  # starts an override of a schedule without a config file
@@ -128,6 +128,11 @@ def _filled(values: Mapping[str, Any], today: Mapping[str, Any]) -> dict[str, An
         else value
         for key, value in filled.items()
     }
+
+
+def comparable(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A run's config to compare with that of its continuation: with the keys that one of the two may lack."""
+    return with_later_keys(with_defaults(values))
 
 
 def as_user_error(error: Exception, overrides: Sequence[str] = (), besides: Collection[str] = ()) -> UserError:

@@ -91,6 +91,11 @@ PLACES = (
     "task.source.data_files",
     "task.source.data_dir",
 )
+# Keys that the files of a group have had only since runs were recorded, with what those runs did.
+LATER_KEYS: Mapping[str, Mapping[str, Any]] = {
+    "model": {"rotary": "float32"},
+    "order": {"cache": "textual"},
+}
 SHAPING_ATLASES = tuple(name for name, one in KEYS.items() if one.metadata["shapes_atlas"])
 
 
@@ -124,6 +129,11 @@ def checked(config: DictConfig) -> RunConfig:
     # Last, so that what refers to these values gets them in their kinds.
     OmegaConf.resolve(typed)
     return typed
+
+
+def with_later_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A config to compare with one of another version: groups have all of `LATER_KEYS`."""
+    return {**values, **{name: keys | values[name] for name, keys in LATER_KEYS.items() if name in values}}
 
 
 def completed(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

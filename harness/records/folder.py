@@ -42,7 +42,7 @@ class WorkFolder:
         Args:
           identity: from `harness.records.manifest`.
           places: dotted keys of the config that may differ from those that the run began with.
-          complete: gives a config of an earlier version the keys that it did not have yet.
+          complete: gives a config the keys that only those of other versions have.
 
         Raises:
           UserError: the folder cannot be written, is another run's, damaged, or in another process' hands.
@@ -127,7 +127,7 @@ class WorkFolder:
             self.write_json(self.manifest_file.name, {**identity, **session()})
             return
         manifest = self.read_manifest()
-        self._check_same_config(complete(manifest["config"]), identity["config"], places)
+        self._check_same_config(complete(manifest["config"]), complete(identity["config"]), places)
         self._check_same("data", data_facts(manifest), data_facts(identity))
         self._make_ready()
         self._go_on(identity["plan"])

@@ -16,7 +16,7 @@ from schedules.decoding import Rule
 from schedules.distributions import SamplingParams
 from schedules.greedy import Greedy
 from schedules.native import Native
-from schedules.order import LeftToRight, Order
+from schedules.order import CachingOrder, LeftToRight, Order
 from schedules.response import Response, Stop
 from schedules.sampling import Sampling, SeededChoices
 
@@ -75,6 +75,10 @@ class Plan:
         """A fresh rule for one response, so that it can be reproduced alone."""
         return Greedy() if self.sampling is None else Sampling(self.sampling, SeededChoices(seed, device))
 
+    def order_of(self, seed: int) -> Order:
+        """The order for one response; what is random in it beside its own seed comes from the response's."""
+        return self.order.seeded(seed) if isinstance(self.order, CachingOrder) else self.order
+
     def facts(self) -> Mapping[str, Any]:
         """For the manifest: all that says which records a whole run has."""
         return {
@@ -105,6 +109,9 @@ def plan(config: RunConfig, task: Task, schedules: Mapping[str, Schedule], order
     acceptance = read_acceptance(config.acceptance, config.acceptance_tokens)
     if acceptance and any(isinstance(schedule, Native) for schedule in schedules.values()):
         raise UserError("acceptance: schedule=native verifies nothing, so no counts can be given. Leave it out.")
+    caches_randomly = isinstance(order, CachingOrder) and order.cache == "random"
+    if caches_randomly and not any(isinstance(schedule, Native) for schedule in schedules.values()):
+        raise UserError("order.cache=random: only schedule=native has such a choice. Use order.cache=textual.")
     shard = read_shard(config.shard)
     data = task.read()
     items = select(data.items, config.limit, config.prompts)

@@ -64,8 +64,8 @@ class Replay:
         watched = WatchedModel(timed)
         prompt = self._prompt(prompt_id)
         stop = Stop(plan.task.max_new_tokens, self._model.eos_ids, self._model.markers(plan.task.stop_texts))
-        rule = plan.rule(seed, watched.device)
-        response, timing = timed.time(lambda: plan.schedules[schedule].decode(watched, prompt, rule, stop, plan.order))
+        rule, order = plan.rule(seed, watched.device), plan.order_of(seed)
+        response, timing = timed.time(lambda: plan.schedules[schedule].decode(watched, prompt, rule, stop, order))
         seen, seconds = watched.seen, timing.calls_s
         trace = Trace(
             model=self._model.name,

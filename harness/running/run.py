@@ -10,7 +10,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from harness.config.compose import with_defaults
+from harness.config.compose import comparable
 from harness.config.run_config import PLACES, RunConfig
 from harness.errors import UserError
 from harness.records.folder import RunFolder
@@ -71,7 +71,7 @@ def run(config: RunConfig, observer: Observer) -> Finished:
     folder = RunFolder(shard_folder(Path(config.run_dir) if config.run_dir else _new_folder(config), config.shard))
     observer.planned(plan, config.model.name, folder.path)
     begun = identity(OmegaConf.to_container(config, resolve=True), plan.facts(), plan.data.record())
-    with goes_on_with(folder.path), folder.working(begun, PLACES, with_defaults):
+    with goes_on_with(folder.path), folder.working(begun, PLACES, comparable):
         for hint in hints(folder.latest("state_at_start")):
             log.warning(hint)
         model = loader.load()

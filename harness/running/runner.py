@@ -23,7 +23,6 @@ from harness.system.bandwidth import bandwidth_gb_s
 from harness.system.clock import TimedModel, Timing
 from harness.tasks.task import Item
 from schedules.acceptance import UnsoundLogits
-from schedules.decoding import Rule
 from schedules.native import Native
 from schedules.order import LeftToRight
 from schedules.response import Response, Stop
@@ -133,7 +132,7 @@ class Runner:
         pace_s: dict[str, float] = {}
 
         def seconds(name: str) -> float:
-            response, timing = self._decode((name, item.prompt_id, 0), prompt, self._rule(seed=0), tokens)
+            response, timing = self._decode((name, item.prompt_id, 0), prompt, 0, tokens)
             pace_s[name] = timing.wall_s / max(len(response.tokens), 1)
             return timing.wall_s
 
@@ -146,7 +145,7 @@ class Runner:
 
         def again(record: Record) -> tuple[Response, float]:
             prompt = self._encode(items[record.prompt_id])
-            response, timing = self._decode(record.key, prompt, self._rule(record.seed), self._stop.max_new_tokens)
+            response, timing = self._decode(record.key, prompt, record.seed, self._stop.max_new_tokens)
             return response, timing.wall_s
 
         return drift(list(self._folder.records()), again, self._plan.config.drift_prompts)
@@ -177,8 +176,8 @@ class Runner:
             )
             return Record(**record, **_nothing(SKIPPED, reason))
         try:
-            key, rule = (name, item.prompt_id, repetition), self._rule(record["seed"])
-            response, timing = self._decode(key, prompt, rule, self._stop.max_new_tokens)
+            key = (name, item.prompt_id, repetition)
+            response, timing = self._decode(key, prompt, record["seed"], self._stop.max_new_tokens)
         except OutOfMemory as error:
             if plan.config.on_error == "stop":
                 raise
@@ -207,7 +206,7 @@ class Runner:
             return {"correct": None, "reason": f"not graded: {self._costs_only}"}
         return self._plan.task.grader.grade(text, item.reference).record()
 
-    def _decode(self, key: Key, prompt: Sequence[int], rule: Rule, max_new_tokens: int) -> tuple[Response, Timing]:
+    def _decode(self, key: Key, prompt: Sequence[int], seed: int, max_new_tokens: int) -> tuple[Response, Timing]:
         """One timed response.
 
         Raises:
@@ -216,12 +215,13 @@ class Runner:
         """
         plan, stop = self._plan, replace(self._stop, max_new_tokens=max_new_tokens)
         name, prompt_id, _ = key
+        rule, order = plan.rule(seed, self._timed.device), plan.order_of(seed)
         if plan.acceptance is not None:
             # Tokens of synthetic acceptance are stand-ins, which must not end a response.
             stop = Stop(plan.acceptance.cap(key, stop.max_new_tokens), frozenset())
             rule = SyntheticAcceptance(rule, plan.acceptance.of(key))
         try:
-            return self._timed.time(lambda: plan.schedules[name].decode(self._timed, prompt, rule, stop, plan.order))
+            return self._timed.time(lambda: plan.schedules[name].decode(self._timed, prompt, rule, stop, order))
         except UnsoundLogits as error:
             raise UserError(
                 f"numerics: {name} on {prompt_id}, {error}. Is the checkpoint intact, and the dtype wide enough?"
@@ -238,9 +238,6 @@ class Runner:
             f"memory: {name} on {prompt_id}, {len(prompt)} prompt tokens: {reason}. Nothing of it is recorded; free "
             "memory and go on, or pass over such prompts in a new run with on_error=skip."
         )
-
-    def _rule(self, seed: int) -> Rule:
-        return self._plan.rule(seed, self._timed.device)
 
     def _encode(self, item: Item) -> Sequence[int]:
         """Token ids of a prompt, made once: it is reserved for, decoded with every schedule, and again at the end."""

@@ -111,6 +111,7 @@ def write_run(
     device: str = "cpu",
     processor: str = "CPU x 2",
     dtype: str = "float32",
+    rotary: str | None = None,
     commit: str = "0123456789abcdef",
     cap: int = 128,
     schedules: Mapping[str, Mapping[str, Any]] | None = None,
@@ -125,6 +126,7 @@ def write_run(
     Args:
       weights, data: SHA-256 of the model's weights and of the data file; None for a manifest that does not say.
       planned: ids of the prompts that a whole run has; none for a plan that says nothing.
+      rotary: how its frequencies were rounded; None for a manifest of before that could be chosen.
       reads: bytes of weights and of a cached token, and GB/s of the memory; None for a manifest of before they were in.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -138,6 +140,7 @@ def write_run(
         },
         "plan": {"prompts": list(planned), "schedules": [], "repetitions": 1, "shard": None},
         "model": {"dtype": dtype, "device": device, "attention": "sdpa"}
+        | ({"rotary": rotary} if rotary else {})
         | ({"weight_bytes": reads[0], "cache_bytes": reads[1]} if reads else {})
         | ({"weights_sha256": {"model.safetensors": weights}} if weights else {}),
         **({"memory_gb_s": reads[2]} if reads else {}),

@@ -61,9 +61,11 @@ def test_a_run_from_before_a_key_was_there_goes_on(tmp_path, monkeypatch):
     file = tmp_path / "out" / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
     del manifest["config"]["samples"], manifest["config"]["on_error"]
+    del manifest["config"]["model"]["rotary"], manifest["config"]["order"]["cache"]
     file.write_text(json.dumps(manifest), encoding="utf-8")
     assert main(run) == 0
     assert main([*run, "on_error=skip"]) == 2
+    assert main([*run, "model.rotary=as_cast"]) == 2
 
 
 def test_keys_within_a_task_or_model_are_those_of_its_file(tmp_path, monkeypatch):

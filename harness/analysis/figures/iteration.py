@@ -86,6 +86,7 @@ def iteration_figure(study: Study) -> Figure:
     _marks(axes, verifier[: min(len(draft), shown)])
     emitted = 2 * [min(iteration.accepted, shown) + 0.5]
     axes.plot(emitted, (0.0, 5.2), color="black", linestyle="--", linewidth=0.7, zorder=0)
+    rotary = f" · rotary {facts.rotary}" if facts.rotary else ""
     keys = [
         Patch(facecolor=shade.face, edgecolor=shade.edge, linestyle=shade.style, label=STATES[state].label)
         for state, shade in SHADES.items()
@@ -96,7 +97,8 @@ def iteration_figure(study: Study) -> Figure:
         f"One greedy iteration of {look(SUBJECT).label} (W = {trace.width}). Columns are output positions after the "
         f"verified prefix. One call gives both middle rows. {iteration.accepted} tokens are emitted.",
         f"{model_label(trace.model)} on {task_label(trace.task)}, prompt {trace.prompt_id}, iteration {number} of "
-        f"{len(trace.iterations)} · device {facts.device} · dtype {facts.dtype} · code {facts.code} · n = 1 response",
+        f"{len(trace.iterations)} · device {facts.device} · dtype {facts.dtype}{rotary} · code {facts.code} "
+        "· n = 1 response",
     )
     return drawn
 

@@ -14,6 +14,7 @@ def provenance(cells: Iterable[PairedCell]) -> str:
         for name, values in (
             ("device", {fact.device for fact in facts}),
             ("dtype", {fact.dtype for fact in facts}),
+            ("rotary", {fact.rotary for fact in facts if fact.rotary}),
             ("engine", {fact.engine for fact in facts if fact.engine}),
             ("code", {fact.code for fact in facts}),
         )

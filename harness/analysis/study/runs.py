@@ -18,6 +18,7 @@ from harness.records.manifest import read_manifest, sessions_of
 from harness.records.places import RECORDS
 
 PAPER_ADAPTER_MODE = "masked"
+EXACT_ROTARY = "float32"
 
 
 class Facts(NamedTuple):
@@ -31,6 +32,7 @@ class Facts(NamedTuple):
       prompts: digest of what items are made into; empty where the manifest does not say.
       weights, data: digests of the model's weights and of the data set's content; empty where the manifest does not
         say. What differs in these is of something else, whatever it is called, and cannot be mixed.
+      rotary: how rotary frequencies were rounded; empty for not at all.
     """
 
     device: str
@@ -40,6 +42,7 @@ class Facts(NamedTuple):
     prompts: str = ""
     weights: str = ""
     data: str = ""
+    rotary: str = ""
 
     @property
     def subject(self) -> tuple[str, str]:
@@ -206,12 +209,14 @@ def _facts(manifest: Mapping[str, Any], session: Mapping[str, Any]) -> Facts:
     device = str(model.get("device"))
     product = machine.get("processor") if device == "cpu" else machine.get("accelerator")
     version = str(code.get("commit") or "")[:10] or code.get("version") or "unknown"
+    rotary = str(model.get("rotary") or EXACT_ROTARY)
     shaping = [config["task"].get(key) for key in ("template", "thinking")]
     return Facts(
         device=f"{device} ({product})" if product else device,
         dtype=str(model.get("dtype")),
         code=version + {True: "+changed", None: "+unknown"}.get(code.get("changed"), ""),
         engine=str(config.get("engine") or config["model"].get("engine") or ""),
+        rotary="" if rotary == EXACT_ROTARY else rotary,
         prompts=hashlib.sha256(str(shaping).encode()).hexdigest()[:8] if shaping[0] else "",
         weights=weights_digest(session),
         data=data_digest(manifest),

@@ -27,7 +27,7 @@ from tqdm import tqdm
 from harness.cli.arguments import Overrides, Takes
 from harness.cli.keys import Integers
 from harness.config.compose import compose
-from harness.config.run_config import PLACES, SHAPING_ATLASES, RunConfig
+from harness.config.run_config import PLACES, SHAPING_ATLASES, RunConfig, with_later_keys
 from harness.errors import UserError
 from harness.records.atlas import KINDS, Atlas, read_atlas
 from harness.records.manifest import identity
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
     settings = OmegaConf.to_container(OmegaConf.masked_copy(config, list(SHAPING_ATLASES)), resolve=True)
     no_schedules = {"schedules": {}, "widths": widths}
     begun = identity(settings | no_schedules, {**plan.facts(), "schedules": []}, plan.data.record())
-    with goes_on_with(path), folder.working(begun, PLACES):
+    with goes_on_with(path), folder.working(begun, PLACES, with_later_keys):
         model = loader.load()
         folder.note(model=model.facts)
         recorder = Recorder(plan, model, widths, folder)

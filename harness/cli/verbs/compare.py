@@ -6,7 +6,7 @@ not run, or direction only for another model.
 
   format=text|csv|markdown|latex   of what is printed
   schedules=NAME,NAME              leave other schedules out
-  mix=NAME,NAME                    compare records although these differ: device, dtype, code, engine, prompts
+  mix=NAME,NAME                    compare records although these differ: device, dtype, code, engine, prompts, rotary
 """
 
 import sys

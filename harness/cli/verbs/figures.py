@@ -6,7 +6,7 @@ results/reference where there are none).
   out=PATH             where to write; results/figures by default
   only=NAME,NAME       single ones, as in only=figure3,table06
   schedules=NAME,NAME  leave other schedules out
-  mix=NAME,NAME        compare records although these differ: device, dtype, code, engine, prompts
+  mix=NAME,NAME        compare records although these differ: device, dtype, code, engine, prompts, rotary
 
 Figures come as PNG and PDF, tables as CSV, Markdown and LaTeX; index.md lists them. What cannot be made from the
 records says what is missing; the exit status is 0 unless nothing could be made.

@@ -19,13 +19,15 @@ class KeyValueCache:
     """Keys and values of all layers, [1, kv_heads, capacity, head_dim] each.
 
     Attributes:
-      length: committed rows; every row of a pass may attend to all of them.
+      length: committed rows; every row of a pass may attend to all of them from `start` on.
+      start: rows before it are forgotten.
       promised: rows of the longest prompt and response to come.
       capacity: rows that there is room for.
     """
 
     def __init__(self, layers: int, kv_heads: int, head_dim: int, dtype: torch.dtype, device: torch.device):
         self.length = 0
+        self.start = 0
         self.promised = 0
         self._layers = layers
         self._shape = (kv_heads, head_dim)
@@ -60,7 +62,7 @@ class KeyValueCache:
         self.capacity = capacity
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, **_: Any) -> tuple[Tensor, Tensor]:
-        """Writes one layer's rows behind the committed ones; gives committed and new rows together.
+        """Writes one layer's rows behind the committed ones; gives those from `start` on and the new ones together.
 
         Args:
           keys, values: [1, kv_heads, rows, head_dim], keys already rotated.
@@ -69,7 +71,8 @@ class KeyValueCache:
         end = self.length + keys.shape[2]
         self._keys[layer_idx][:, :, self.length : end] = keys
         self._values[layer_idx][:, :, self.length : end] = values
-        return self._keys[layer_idx][:, :, :end], self._values[layer_idx][:, :, :end]
+        seen = slice(self.start, end)
+        return self._keys[layer_idx][:, :, seen], self._values[layer_idx][:, :, seen]
 
     def beside(self) -> "BesideCache":
         """What is committed, for passes whose own rows are kept nowhere."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import PreTrainedModel
@@ -10,6 +10,8 @@ from transformers import PreTrainedModel
 from harness.errors import UserError
 from harness.models.loading.placement import Placement
 
+Rotary = Literal["float32", "as_cast"]
+ROTARY = ("float32", "as_cast")
 INITIAL_DEVIATION = 0.02  # of random weights, as trained models start
 
 
@@ -52,14 +54,19 @@ def fill_randomly(backbone: PreTrainedModel, where: Placement) -> None:
                 parameter.normal_(0.0, INITIAL_DEVIATION, generator=generator)
 
 
-def finish(backbone: PreTrainedModel, where: Placement) -> None:
+def finish(backbone: PreTrainedModel, where: Placement, rotary: Rotary) -> None:
     """Makes a filled backbone ready: buffers on the device, float32 products exact.
 
     Buffers are no part of a checkpoint: the rotary frequencies are computed anew, off the meta device, in float32
     whatever the dtype.
+
+    Args:
+      rotary: "float32" keeps them so, as `from_pretrained(..., dtype=...)` does; "as_cast" rounds them to the weights'
+        dtype, as `from_pretrained(...).to(dtype)` does with all buffers.
     """
     backbone.tie_weights()
-    backbone.model.rotary_emb = type(backbone.model.rotary_emb)(backbone.config).to(where.device)
+    dtype = where.dtype if rotary == "as_cast" else torch.float32
+    backbone.model.rotary_emb = type(backbone.model.rotary_emb)(backbone.config).to(where.device, dtype)
     torch.set_float32_matmul_precision("highest")  # no TF32 (E.1)
 
 

@@ -15,6 +15,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from harness.errors import UserError, unknown
 from harness.models.language_model import LanguageModel
 from harness.models.loading.backbone import (
+    ROTARY,
+    Rotary,
     cache_bytes,
     fill_randomly,
     finish,
@@ -40,6 +42,7 @@ class Loader(ABC):
         this package.
       revision: branch, tag or commit on the hub; None for its main branch.
       dtype: "float32", "bfloat16" or "float64".
+      rotary: see `harness.models.loading.backbone.finish`.
       device: "cpu", "cuda", ..., or "auto" for the first accelerator there is.
       weights: "released", or "random" for the same architecture without any download.
       architecture: what is known of the released config files; what random weights are built from. None where the
@@ -55,13 +58,14 @@ class Loader(ABC):
     path: str
     dtype: str
     device: str
+    rotary: Rotary = "float32"
     revision: str | None = None
     weights: Weights = "released"
     architecture: Mapping[str, Any] | None = None
     layers: int | None = None
 
     def __post_init__(self) -> None:
-        self._check_weights()
+        self._check_choices()
         self._where = placement(self.device, self.dtype)
         needs_source = not self.is_random or self.architecture is None
         self._source = locate(self.path, self.revision, "model.path") if needs_source else None
@@ -99,13 +103,14 @@ class Loader(ABC):
             origin = {"weights": "random", "tokenizer": STAND_IN}
         else:
             origin = self._read_weights()
-        finish(self.backbone, self._where)
+        finish(self.backbone, self._where, self.rotary)
         facts = {
             **origin,
             "parameters": parameters_of(self.backbone),
             "weight_bytes": weight_bytes(self.backbone),
             "cache_bytes": cache_bytes(self.backbone),
             "dtype": str(self._where.dtype).removeprefix("torch."),
+            "rotary": self.rotary,
             "device": str(self._where.device),
             "attention": self.backbone.config._attn_implementation,
             "notices": notices,
@@ -156,7 +161,9 @@ class Loader(ABC):
             reason = " ".join(str(error).split()) or type(error).__name__
             raise UserError(f"model: {self._config_place} describes no network ({reason}). Is it complete?") from None
 
-    def _check_weights(self) -> None:
+    def _check_choices(self) -> None:
+        if self.rotary not in ROTARY:
+            raise unknown("model.rotary", self.rotary, ROTARY)
         if self.weights not in WEIGHTS:
             raise unknown("weights", self.weights, WEIGHTS)
         if self.layers is not None and not self.is_random:

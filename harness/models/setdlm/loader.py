@@ -25,6 +25,7 @@ from harness.models.setdlm.model import SetDlmModel
 PREFIX = "backbone.model."
 NOT_OF_THE_BACKBONE = ("static_attention_mask",)
 TIED = {"lm_head.weight": "model.embed_tokens.weight"}
+LENGTH = 1024  # of the release's own config class, where config.json does not say
 CHECKPOINT_FIELDS = ("backbone_config", "mask_token_id", "eos_token_id")
 BASE_FIELDS = (
     "vocab_size",
@@ -96,7 +97,7 @@ class SetDlmLoader(Loader):
     def _assemble(self, *, facts: Mapping[str, Any], **common: Any) -> LanguageModel:
         return LanguageModel(
             **common,
-            model=SetDlmModel(self.backbone, self._config["mask_token_id"]),
+            model=SetDlmModel(self.backbone, self._config["mask_token_id"], self._config.get("length", LENGTH)),
             eos_ids=self._eos_ids,
             facts={**facts, "float32_matmul_precision": torch.get_float32_matmul_precision()},
         )

@@ -72,11 +72,18 @@ class SetDlmModel:
 
     is_same_position = True
 
-    def __init__(self, backbone: Qwen3ForCausalLM, mask_id: int):
-        """`backbone`: on its device; `mask_id`: token id of MASK."""
+    def __init__(self, backbone: Qwen3ForCausalLM, mask_id: int, length: int | None = None):
+        """Takes over a backbone.
+
+        Args:
+          backbone: on its device.
+          mask_id: token id of MASK.
+          length: cached and new rows that a call about a sliding window has at most; None for any number.
+        """
         config = backbone.config
         self.backbone = backbone.eval()
         self.mask_id = mask_id
+        self.length = length
         self.device = backbone.device
         self.cache = KeyValueCache(
             config.num_hidden_layers,
@@ -105,7 +112,7 @@ class SetDlmModel:
         self._cached, self._cached_tokens = [], []
         self._pending = self._nothing_pending()
         self._verified = None
-        self.cache.length = 0
+        self.cache.length = self.cache.start = 0
         self.reserve(len(prompt) + max_new_tokens)
 
     @torch.inference_mode()
@@ -169,9 +176,11 @@ class SetDlmModel:
 
         Tokens accepted after a dropped one were computed while it was visible. They wait in N of the next call to be
         computed again, so that everything later depends on the kept pairs alone (algorithm 3, line 12). That call
-        has more rows than table 2 says; it happens at most once for each accepted end.
+        has more rows than table 2 says; it happens at most once for each accepted end. What a sliding window has
+        forgotten is not computed again.
         """
         first = next((index for index, cached in enumerate(self._cached) if cached > position), len(self._cached))
+        first = max(first, self.cache.start - self._prompt_length)
         positions = self._cached[first:] + self._pending.positions
         kept = [index for index, accepted in enumerate(positions) if accepted <= position]
         tokens = torch.cat([*self._cached_tokens, self._pending.tokens])
@@ -205,6 +214,8 @@ class SetDlmModel:
         window, pending = call.window, self._pending
         prepared = self._shape(len(window.positions), len(pending.positions), call)
         layout = prepared.layout
+        if window.slides and self.length is not None:
+            self._forget_oldest(layout.rows)
         known = layout.context_rows + layout.ranks
         is_mixed = call.draft is not None and _is_mixed(window)
         places = [*window.drafted, *_draft_rows(window)] if is_mixed else []
@@ -240,11 +251,17 @@ class SetDlmModel:
             self._sent = sent, on_device
         return on_device[len(sent) - len(numbers) :]
 
+    def _forget_oldest(self, rows: int) -> None:
+        """Leaves no more cached tokens than have room beside `rows` new rows in the trained length."""
+        oldest = self.cache.length + rows - self.length
+        self.cache.start = min(max(self.cache.start, oldest), self.cache.length)
+
     def _forward(self, prepared: _Prepared, token_ids: Tensor, position_ids: Tensor, call: Call) -> Output:
         layout = prepared.layout
         proposals = layout.proposal_rows.shape[0]
         verifier_count = _verifier_count(call.window) if call.draft is not None else 0
-        hidden_columns = prepared.mask.shape[1] - layout.rows - self.cache.length
+        # Every row sees all cached tokens, so it does not matter which of the all-True columns are left.
+        hidden_columns = prepared.mask.shape[1] - layout.rows - self.cache.length + self.cache.start
         rows = Rows(
             token_ids=token_ids[None],
             positions=position_ids[None],

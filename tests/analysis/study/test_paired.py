@@ -7,6 +7,7 @@ import pytest
 
 from harness.analysis.study.cells import Method, group
 from harness.analysis.study.paired import compare
+from harness.analysis.study.provenance import provenance
 from harness.analysis.study.runs import find_runs
 from harness.errors import UserError
 from harness.records.bootstrap import resampled_indices
@@ -157,3 +158,17 @@ def test_all_that_differs_is_named(tmp_path):
         compare(recorded, list(recorded.methods))
     with pytest.raises(UserError, match="mix=code"):
         compare(recorded, list(recorded.methods), mix=["dtype"])
+
+
+@pytest.mark.parametrize(("rotary", "said"), [(None, False), ("float32", False), ("as_cast", True)])
+def test_provenance_names_the_rounding_of_rotary_frequencies_only_where_there_is_one(tmp_path, rotary, said):
+    cell = cell_of(tmp_path, responses("packed", 3), rotary=rotary)
+    assert ("rotary as_cast" in provenance([cell])) == ("rotary" in provenance([cell])) == said
+
+
+def test_runs_with_rounded_rotary_frequencies_are_not_compared_with_others(tmp_path):
+    write_run(tmp_path / "exact", responses("linear", 3), rotary="float32")
+    write_run(tmp_path / "rounded", responses("packed", 3), rotary="as_cast")
+    (cell,) = group(find_runs([tmp_path]).runs).cells
+    with pytest.raises(UserError, match=r"rotary differs .*mix=rotary"):
+        compare(cell, list(cell.methods))

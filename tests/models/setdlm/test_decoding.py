@@ -1,6 +1,7 @@
 """All schedules on same-position models: left to right they equal a serial reference that uses plain calls without a
 cache, and in any order they equal the reference that replays their orders (proposition C.1)."""
 
+import math
 import random
 
 import pytest
@@ -212,3 +213,31 @@ class TestConfidence:
 
     def test_left_to_right_keeps_the_order_given(self):
         assert LeftToRight().rank([2, 5], {5: 1.0}) == [2, 5]
+
+
+class TestCacheOrder:
+    def test_textual_is_the_default_and_what_positions_are(self):
+        assert list(LeftToRight().cache_ranks(5, 8)) == [0, 1, 2, 3, 4]
+
+    def test_random_ranks_are_descending_hitting_times_of_the_noise_schedule(self):
+        """Against the published formula at W = 8, with b = .0153994 and k = .339876, draw by draw."""
+        b, k, rng = 0.0153994, 0.339876, random.Random(5)
+        times = [(1 - b) * (1 - place / 1023) + b * (1 - math.exp(-rng.expovariate(1.0) / k)) for place in range(1024)]
+        ranks = LeftToRight("random").seeded(5).cache_ranks(1024, 8)
+        scaled = [(1 - b) * (1 - rank / 1023) for rank in ranks]
+        assert scaled == pytest.approx(times, abs=1e-6)
+
+    def test_native_caches_a_batch_in_it_and_reproduces_from_the_seed(self):
+        def orders(order):
+            response = Native(8, threshold=0.0).decode(model_of(3), PROMPT, Greedy(), Stop(24, frozenset()), order)
+            return [list(iteration.positions) for iteration in response.trace]
+
+        random_orders = orders(LeftToRight("random").seeded(1))
+        assert orders(LeftToRight("random").seeded(1)) == random_orders != orders(LeftToRight("random").seeded(2))
+        assert [sorted(batch) for batch in random_orders] == orders(LeftToRight())
+        ranks = LeftToRight("random").seeded(1).cache_ranks(24, 8)
+        assert random_orders == [sorted(batch, key=lambda one: ranks[one - 1]) for batch in random_orders]
+
+    def test_an_unknown_one_is_refused(self):
+        with pytest.raises(ValueError, match="need one of textual, random"):
+            Confidence("sideways")
