@@ -49,7 +49,7 @@ def test_proposals_that_see_the_draft_are_found(monkeypatch):
         layout.sees[layout.proposal_start :, 1:3] = True
         return layout
 
-    monkeypatch.setattr("harness.models.nemotron.model.regular_layout", leaking)
+    monkeypatch.setattr("harness.models.nemotron.model.NemotronModel._regular_layout", staticmethod(leaking))
     found = gpu_check._equality(gpu_check._load("tiny_nemotron"), gpu_check.FLOAT32_BOUND)
     assert not found["is_equal"]
     assert found["verifier"]["largest_difference"] < gpu_check.FLOAT32_BOUND

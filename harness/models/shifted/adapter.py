@@ -13,6 +13,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 from transformers import PreTrainedModel
 
 from harness.errors import UserError
@@ -92,6 +93,11 @@ class AdaptedProjection(nn.Module):
         switch = self._switch[0]
         first = switch.first_row
         if first is None:
+            return output
+        if switch.mode == "fused" and self.lora_A.dtype == output.dtype:
+            # In place, and with nothing to convert: a small model's pass has hundreds of these.
+            update = linear(linear(hidden[:, first:], self.lora_A), self.lora_B)
+            output[:, first:].add_(update, alpha=self.scale)
             return output
         source = hidden if switch.mode == "masked" else hidden[:, first:]
         update = self.scale * (source.to(self.lora_A.dtype) @ self.lora_A.T @ self.lora_B.T)

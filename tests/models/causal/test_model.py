@@ -68,9 +68,9 @@ def test_autoregressive_decoding_equals_transformers_generate(kind):
 def test_all_schedules_emit_the_bare_models_tokens(kind, mode):
     rng = random.Random(kind)
     plain, drafting = CausalModel(random_backbone(kind)), drafting_model(kind, mode)
-    for width in range(1, 9):
+    for width in range(1, 9) if mode == "fused" else (1, 8):
         prompt = [rng.randrange(3, 40) for _ in range(rng.randint(1, 12))]
-        stop = Stop(rng.randint(1, 40), frozenset(rng.sample(range(40), k=rng.choice([0, 1, 2]))))
+        stop = Stop(rng.randint(1, 24), frozenset(rng.sample(range(40), k=rng.choice([0, 1, 2]))))
         expected = Autoregressive().decode(plain, prompt, Greedy(), stop)
         some = [0, *sorted(rng.sample(range(1, width + 1), k=min(2, width)))]
         for schedule in (Autoregressive(), Linear(width), Packed(width), Quadratic(width), Branches(width, some)):
