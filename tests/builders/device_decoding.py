@@ -106,7 +106,7 @@ def build(family: str, adapter: str | None = None, is_on_device: bool = False) -
     backbone = (setdlm if family == "setdlm" else nemotron).random_backbone(0)
     adapted = adapter and random_adapter(backbone, 4, 8, adapter)
     if adapted:
-        for layer in adapted.layers:
+        for layer in adapted.projections.values():
             torch.nn.init.normal_(layer.lora_B)
     if is_on_device:
         on_device(backbone)
